@@ -1,0 +1,30 @@
+"""The machine's own clock."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+
+SLICE = 60.0
+"""Seconds that one sleep lasts at most: timers stand still while a machine is suspended, and know no clock steps."""
+
+
+class SystemClock:
+    """Wall time and monotonic time of this machine (`core.ports.Clock`)."""
+
+    def now(self) -> datetime:
+        """The instant, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment; they stand still while the machine is suspended."""
+        return time.monotonic()
+
+    async def sleep_until(self, when: datetime | float) -> None:
+        """Sleep to an instant of `now()` or a reading of `monotonic()`, looking again at least every SLICE."""
+        while (left := self._left(when)) > 0:
+            await asyncio.sleep(min(left, SLICE))
+
+    def _left(self, when: datetime | float) -> float:
+        if isinstance(when, datetime):
+            return (when - self.now()).total_seconds()
+        return when - self.monotonic()

@@ -1,0 +1,5 @@
+"""The `5spot` command."""
+
+
+def main() -> None:
+    """Entry point."""

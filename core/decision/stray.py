@@ -1,0 +1,101 @@
+"""A Node without its Machine: left over when its host was stopped, or returned when the host came back by itself.
+
+Until such a Node is settled no Machine is created in that cluster: a new one would take a stale Node with the same
+provider id for its own and never change its mind.
+"""
+
+import attrs
+
+from fivespot.core.api.scheduled_machine import LastNode, NodeReference
+from fivespot.core.decision import reclaim as reclaims
+from fivespot.core.decision.actions import Cordon, DeleteNode, DeletePod, Event, EvictPod, Group, Severity
+from fivespot.core.decision.drain import drain_of
+from fivespot.core.decision.knowledge import gone, value_of
+from fivespot.core.decision.observation import NodeView
+from fivespot.core.decision.plan import best_effort
+from fivespot.core.decision.scene import Scene, cordoned_by_us
+from fivespot.core.names import NODE_CLUSTER_NAMESPACE, NODE_MACHINE
+
+
+@attrs.frozen(kw_only=True)
+class Settlement:
+    """What to do about the Node that was seen last; no groups and no message when there is nothing to settle."""
+
+    last_node: LastNode | None
+    node_ref: NodeReference | None = None
+    groups: tuple[Group, ...] = ()
+    events: tuple[Event, ...] = ()
+    message: str = ""
+
+    @property
+    def pending(self) -> bool:
+        """Whether a stray Node is still there."""
+        return bool(self.message)
+
+
+def settle(scene: Scene) -> Settlement:
+    """Look for a Node of ours without its Machine, and get rid of it.
+
+    `status.nodeRef`, empty whenever no Machine exists, remembers that a returned Node has been cordoned and reported:
+    if our mark is gone from it afterwards, a person took it off, and the Node is theirs.
+    """
+    last = scene.status.last_node
+    if last is None or gone(scene.obs.cluster):
+        return Settlement(last_node=None)
+    node = value_of(scene.obs.last_node)
+    if node is None or not _is_stray(scene, last, node):
+        return Settlement(last_node=last)
+    if node.uid == last.uid and not node.ready:
+        return Settlement(
+            last_node=last,
+            groups=(best_effort(DeleteNode(node=node.name, uid=node.uid)),),
+            message=f"Node {node.name} is left over: deleting it",
+        )
+    return _returned(scene, last, node)
+
+
+def _is_stray(scene: Scene, last: LastNode, node: NodeView) -> bool:
+    if scene.obs.last_node_claimed or node.name != last.name:
+        return False
+    if not last.system_uuid or node.system_uuid != last.system_uuid:
+        return False
+    meta = scene.machine.metadata
+    owner = node.annotations.get(NODE_MACHINE, meta.name)
+    namespace = node.annotations.get(NODE_CLUSTER_NAMESPACE, meta.namespace)
+    return (owner, namespace) == (meta.name, meta.namespace)
+
+
+def _returned(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
+    mark = cordoned_by_us(node, scene.mark)
+    known = scene.status.node_ref is not None and scene.status.node_ref.uid == node.uid
+    if known and not mark:
+        return Settlement(last_node=None)
+    message = f"Node {node.name} came back without its Machine: emptying it"
+    if not mark:
+        cordon = Cordon(node=node.name, resource_version=node.resource_version, mark=scene.mark)
+        return Settlement(last_node=last, groups=(best_effort(cordon),), message=message)
+    here = NodeReference(name=node.name, uid=node.uid, cluster=last.cluster)
+    events = () if known else (_event(node),)
+    return Settlement(
+        last_node=last, node_ref=here, groups=_empty(scene, node), events=events, message=message
+    )
+
+
+def _empty(scene: Scene, node: NodeView) -> tuple[Group, ...]:
+    pods = value_of(scene.obs.pods)
+    if pods is None:
+        return ()
+    drain = drain_of(node, pods, scene.obs.blocked, deadline=None, now=scene.now)
+    if not drain.remaining:
+        return (best_effort(DeleteNode(node=node.name, uid=node.uid)),)
+    urgent = scene.machine.intent.kill_switch or reclaims.held(scene.status.reclaim)
+    return (best_effort(*(_forced(pod) for pod in drain.evictions) if urgent else drain.evictions),)
+
+
+def _forced(pod: EvictPod) -> DeletePod:
+    return DeletePod(namespace=pod.namespace, name=pod.name, uid=pod.uid)
+
+
+def _event(node: NodeView) -> Event:
+    text = f"Node {node.name} came back without its Machine; it is cordoned and emptied"
+    return Event(severity=Severity.WARNING, reason="NodeReturned", message=text)

@@ -1,0 +1,155 @@
+"""What a provider says, and what holds while it says nothing.
+
+A verdict is three-valued. An answer that cannot be read never moves a machine: the last one that could be read is held,
+in the machine's own status, whatever has become of the reference since (ADR/0003).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import attrs
+
+from fivespot.core.api.scheduled_machine import ScheduleReference, SpotScheduleStatus
+from fivespot.core.decision.knowledge import Absent, Known, Present
+from fivespot.core.decision.observation import ProviderView
+from fivespot.core.instant import parse_instant
+
+STALE_GRACE: Final = timedelta(seconds=30)
+"""Every edit of a provider passes through staleness; only what lasts longer is worth writing down."""
+OVERDUE: Final = timedelta(minutes=5)
+"""A `nextTransitionTime` that passed this long ago without a transition: its controller may be dead."""
+
+RESOLVED: Final = "Resolved"
+CRD_NOT_INSTALLED: Final = "ProviderCRDNotInstalled"
+NOT_FOUND: Final = "ProviderNotFound"
+ACTIVE_MISSING: Final = "StatusActiveMissing"
+NOT_READY: Final = "ProviderNotReady"
+STALE: Final = "ProviderStale"
+UNREADABLE: Final = "ProviderUnreadable"
+NEVER_RESOLVED: Final = "NeverResolved"
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """The provider's answer.
+
+    Attributes:
+        active: True or False when resolved, None when not.
+        reason: Resolved, or why not.
+        message: one sentence for people.
+        next_transition, last_transition: as published, None when absent or unreadable.
+        stale_since: set while the only fault is a stale answer.
+    """
+
+    active: bool | None
+    reason: str
+    message: str
+    next_transition: datetime | None = None
+    last_transition: datetime | None = None
+    stale_since: datetime | None = None
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the provider could be read."""
+        return self.active is not None
+
+
+def verdict_of(provider: "Known[ProviderView]", reference: ScheduleReference | None) -> Verdict:
+    """Read a provider by the contract in docs/api.md."""
+    name = f"{reference.kind}/{reference.name}" if reference else "the provider"
+    if isinstance(provider, Present):
+        return _of_status(provider.value, name)
+    if isinstance(provider, Absent):
+        if provider.why == CRD_NOT_INSTALLED:
+            text = f"no {reference.kind if reference else 'such kind'} is served: install its CRD"
+            return Verdict(active=None, reason=CRD_NOT_INSTALLED, message=text)
+        return Verdict(active=None, reason=NOT_FOUND, message=f"{name} does not exist in this namespace")
+    return Verdict(active=None, reason=UNREADABLE, message=f"{name} could not be read: {provider.why}")
+
+
+def _of_status(provider: ProviderView, name: str) -> Verdict:
+    status = provider.status or {}
+    active = status.get("active")
+    if not isinstance(active, bool):
+        return Verdict(
+            active=None, reason=ACTIVE_MISSING, message=f"{name} publishes no boolean status.active"
+        )
+    fault = _not_ready(status)
+    if fault:
+        return Verdict(active=None, reason=NOT_READY, message=f"{name} is not Ready{fault}")
+    observed = status.get("observedGeneration")
+    if isinstance(observed, int) and observed < provider.generation:
+        text = f"{name} has answered for generation {observed}, not yet for {provider.generation}"
+        return Verdict(active=None, reason=STALE, message=text, stale_since=provider.stale_since)
+    return Verdict(
+        active=active,
+        reason=RESOLVED,
+        message=f"{name} says {'active' if active else 'inactive'}",
+        next_transition=_instant(status.get("nextTransitionTime")),
+        last_transition=_instant(status.get("lastTransitionTime")),
+    )
+
+
+def _not_ready(status: Mapping[str, Any]) -> str | None:
+    """Why the provider is not Ready, as an addition to a sentence; None when there is nothing against it."""
+    conditions = status.get("conditions")
+    if conditions is None:
+        return None
+    if not isinstance(conditions, list):
+        return ": its conditions are malformed"
+    for entry in conditions:
+        if isinstance(entry, Mapping) and entry.get("type") == "Ready" and entry.get("status") != "True":
+            detail = " ".join(str(entry[key]) for key in ("reason", "message") if entry.get(key))
+            return f": {detail}" if detail else ""
+    return None
+
+
+def _instant(value: object) -> datetime | None:
+    try:
+        return parse_instant(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def overdue_at(verdict: Verdict) -> datetime | None:
+    """From when on a resolved answer looks as if its controller were dead; None when it cannot be told.
+
+    The answer stands all the same: only the condition and a metric say so.
+    """
+    due = verdict.next_transition
+    if not verdict.resolved or due is None:
+        return None
+    if verdict.last_transition is not None and verdict.last_transition >= due:
+        return None
+    return due + OVERDUE
+
+
+@attrs.frozen(kw_only=True)
+class Effective:
+    """What is wanted as far as the schedule goes.
+
+    Attributes:
+        active: whether the machine should exist.
+        source: Provider (resolved), Held, or NeverResolved.
+    """
+
+    active: bool
+    source: str
+
+
+def effective(verdict: Verdict, held: SpotScheduleStatus | None, *, machine_exists: bool) -> Effective:
+    """The verdict when resolved, else the held one, else whether a machine of ours exists.
+
+    A fleet restored from a backup has no status and may find no provider: what runs is not torn down for it.
+    """
+    if verdict.active is not None:
+        return Effective(active=verdict.active, source="Provider")
+    if held is not None and held.active is not None:
+        return Effective(active=held.active, source="Held")
+    return Effective(active=machine_exists, source=NEVER_RESOLVED)
+
+
+def is_recent_stale(verdict: Verdict, now: datetime) -> bool:
+    """Whether staleness is so young that it is not written down yet."""
+    return verdict.reason == STALE and now < (verdict.stale_since or now) + STALE_GRACE

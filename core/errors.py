@@ -1,0 +1,44 @@
+"""Errors that a person can act on: which field, which value, what to do.
+
+Nothing here knows files, lines or clusters; whoever read the document adds where it came from.
+"""
+
+from typing import Any
+
+_SHOWN = 120
+"""How many characters of a refused value a message shows; a 2 MB list must not become a 2 MB message."""
+
+
+def shown(value: object) -> str:
+    """Return `value` as a message shows it: its repr, cut to a length that a person reads."""
+    text = repr(value[: _SHOWN + 1]) if isinstance(value, str | bytes | list) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+class FivespotError(Exception):
+    """Whatever this project refuses or fails at; the message is meant for a person."""
+
+
+class InvalidSpec(FivespotError):  # noqa: N818 - the design's public name; it states a fact about the spec
+    """A document, or a part of one, is refused whole.
+
+    Attributes:
+        field: path of the field inside the refused mapping, such as `windows[0].start`; empty for the whole.
+        value: what stood there.
+        remedy: what to write instead, as one sentence without a full stop.
+    """
+
+    def __init__(self, field: str, value: Any, remedy: str) -> None:
+        super().__init__(field, value, remedy)
+        self.field = field
+        self.value = value
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        where = f"{self.field}: " if self.field else ""
+        return f"{where}{shown(self.value)} is refused: {self.remedy}"
+
+    def below(self, parent: str) -> "InvalidSpec":
+        """Return the same error with `parent` put in front of its field (`spec` and `enabled` give `spec.enabled`)."""
+        glue = "" if not self.field or self.field.startswith("[") or not parent else "."
+        return InvalidSpec(f"{parent}{glue}{self.field}", self.value, self.remedy)

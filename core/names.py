@@ -1,0 +1,76 @@
+"""Every wire string that more than one place needs, once: groups, labels, annotations, finalizer, field managers.
+
+What is written to or read from a cluster is compatibility: changing a value here breaks installed fleets.
+"""
+
+from typing import Final
+
+MACHINE_GROUP: Final = "5spot.finos.org"
+MACHINE_VERSION: Final = "v1beta1"
+MACHINE_API_VERSION: Final = f"{MACHINE_GROUP}/{MACHINE_VERSION}"
+MACHINE_KIND: Final = "ScheduledMachine"
+
+PROVIDER_GROUP: Final = "spotschedules.5spot.finos.org"
+PROVIDER_VERSION: Final = "v1alpha1"
+PROVIDER_API_VERSION: Final = f"{PROVIDER_GROUP}/{PROVIDER_VERSION}"
+
+CAPI_GROUP: Final = "cluster.x-k8s.io"
+
+BOOTSTRAP_GROUPS: Final = ("bootstrap.cluster.x-k8s.io", "k0smotron.io")
+"""Groups of embedded bootstrap kinds that are allowed by default."""
+INFRASTRUCTURE_GROUPS: Final = ("infrastructure.cluster.x-k8s.io", "k0smotron.io")
+"""Groups of embedded infrastructure kinds that are allowed by default."""
+
+RESERVED_DOMAINS: Final = (MACHINE_GROUP, "kubernetes.io", "k8s.io", CAPI_GROUP)
+"""Label, annotation and taint prefixes, with every sub-domain, that a user's manifest may not set."""
+
+# Labels and selectors
+MACHINE_LABEL: Final = f"{MACHINE_GROUP}/scheduled-machine"
+"""On bootstrap, infrastructure and CAPI Machine, and the selector of every watch on them."""
+CLUSTER_LABEL: Final = f"{CAPI_GROUP}/cluster-name"
+AGENT_LABEL: Final = f"{MACHINE_GROUP}/reclaim-agent"
+AGENT_LABEL_VALUE: Final = "enabled"
+
+# Annotations on a Node
+RECLAIM_REQUESTED: Final = f"{MACHINE_GROUP}/reclaim-requested"
+RECLAIM_REASON: Final = f"{MACHINE_GROUP}/reclaim-reason"
+RECLAIM_REQUESTED_AT: Final = f"{MACHINE_GROUP}/reclaim-requested-at"
+APPLIED_TAINTS: Final = f"{MACHINE_GROUP}/applied-taints"
+CORDONED_BY: Final = f"{MACHINE_GROUP}/cordoned-by"
+
+# Annotations on a ScheduledMachine
+RECLAIM_RELEASE: Final = f"{MACHINE_GROUP}/reclaim-release"
+
+# Cluster API's annotations
+PAUSED: Final = f"{CAPI_GROUP}/paused"
+SKIP_REMEDIATION: Final = f"{CAPI_GROUP}/skip-remediation"
+EXCLUDE_NODE_DRAINING: Final = "machine.cluster.x-k8s.io/exclude-node-draining"
+EXCLUDE_VOLUME_DETACH: Final = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach"
+UNPAUSED: Final = f"{MACHINE_GROUP}/unpaused"
+NODE_MACHINE: Final = f"{CAPI_GROUP}/machine"
+"""On a Node: the CAPI Machine that Cluster API believes it belongs to."""
+NODE_CLUSTER_NAMESPACE: Final = f"{CAPI_GROUP}/cluster-namespace"
+
+# Kubernetes' own
+MIRROR_POD: Final = "kubernetes.io/config.mirror"
+NODE_NAME_LABEL: Final = "kubernetes.io/hostname"
+
+FINALIZER: Final = f"{MACHINE_GROUP}/scheduledmachine"
+FIELD_MANAGER: Final = "5spot-controller"
+TAINT_FIELD_MANAGER: Final = "5spot-controller-node-taints"
+PROVIDER_FIELD_MANAGER: Final = "5spot-provider"
+
+SYSTEM_NAMESPACE: Final = "5spot-system"
+KUBECONFIG_SECRET_SUFFIX: Final = "-kubeconfig"
+KUBECONFIG_SECRET_KEY: Final = "value"
+
+
+def group_of(api_version: str) -> str:
+    """The API group in `group/version`, empty for the core group (`v1`)."""
+    return api_version.rpartition("/")[0]
+
+
+def is_reserved(key: str, domains: tuple[str, ...] = RESERVED_DOMAINS) -> bool:
+    """Whether the prefix of a qualified key (`prefix/name`) is one of `domains` or below one of them."""
+    prefix, slash, _ = key.partition("/")
+    return bool(slash) and any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
