@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from fivespot.core.errors import InvalidSpec
 from fivespot.core.instant import parse_instant
 from fivespot.core.zones import zone
 
@@ -20,7 +21,7 @@ def parse_span(text: str) -> timedelta | None:
     return timedelta(seconds=int(match.group(1)) * _UNITS[match.group(2)]) if match else None
 
 
-class Instant(click.ParamType):
+class Instant(click.ParamType[datetime]):
     """An RFC 3339 instant."""
 
     name = "instant"
@@ -35,7 +36,7 @@ class Instant(click.ParamType):
             self.fail(f"{value!r} is {error}", param, ctx)
 
 
-class Span(click.ParamType):
+class Span(click.ParamType[timedelta]):
     """A span of time."""
 
     name = "duration"
@@ -48,7 +49,7 @@ class Span(click.ParamType):
         return span if span is not None else self.fail(f"{value!r} is not {_SPAN_HELP}", param, ctx)
 
 
-class InstantOrSpan(click.ParamType):
+class InstantOrSpan(click.ParamType[datetime | timedelta]):
     """An instant, or a span that counts from another one."""
 
     name = "instant|duration"
@@ -68,15 +69,13 @@ class InstantOrSpan(click.ParamType):
             self.fail(f"{value!r} is {error}, nor {_SPAN_HELP}", param, ctx)
 
 
-class Zone(click.ParamType):
+class Zone(click.ParamType[str]):
     """An IANA zone of the pinned tzdata."""
 
     name = "zone"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check that it is listed, or fail as a usage error."""
-        from fivespot.core.errors import InvalidSpec  # noqa: PLC0415 - an error path
-
         try:
             zone(str(value))
         except InvalidSpec as error:

@@ -11,7 +11,10 @@ _SHOWN = 120
 
 def shown(value: object) -> str:
     """Return `value` as a message shows it: its repr, cut to a length that a person reads."""
-    text = repr(value[: _SHOWN + 1]) if isinstance(value, str | bytes | list) else repr(value)
+    try:
+        text = repr(value[: _SHOWN + 1]) if isinstance(value, str | bytes | list) else repr(value)
+    except (RecursionError, ValueError):  # nested too deep, or an integer of thousands of digits
+        return f"a {type(value).__name__} too large to show"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

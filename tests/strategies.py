@@ -1,6 +1,6 @@
 """Hypothesis strategies that more than one test module uses."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
 from hypothesis import strategies as st
@@ -43,6 +43,35 @@ def instants(first: datetime | None = None, days: int = 430) -> st.SearchStrateg
     return st.integers(0, days * 86400).map(lambda second: start + timedelta(seconds=second))
 
 
+@st.composite
+def instants_in(draw: st.DrawFn, timezone: str) -> datetime:
+    """Instants as above; half of the time within a day of a change of the zone's clock, if it has any."""
+    at = draw(instants())
+    if draw(st.booleans()):
+        return at
+    zone = zones.zone(timezone)
+    day, second = timedelta(days=1), timedelta(seconds=1)
+    after = next(
+        (
+            probe
+            for step in range(1, 366)
+            if (probe := at + step * day).astimezone(zone).utcoffset() != _offset(at, zone)
+        ),
+        None,
+    )
+    if after is None:
+        return at
+    before = after - day
+    while after - before > second:
+        middle = before + (after - before) // 2 // second * second
+        before, after = (middle, after) if _offset(middle, zone) == _offset(at, zone) else (before, middle)
+    return after + draw(st.sampled_from((-3600, -1, 0, 1, 3600)) | st.integers(-86400, 86400)) * second
+
+
+def _offset(at: datetime, zone: tzinfo) -> timedelta | None:
+    return at.astimezone(zone).utcoffset()
+
+
 def dates() -> st.SearchStrategy[str]:
     """Real dates, close enough together to meet."""
     return st.integers(0, 400).map(lambda day: (FIRST_DATE + timedelta(days=day)).isoformat())
@@ -66,7 +95,8 @@ def day_tokens(draw: st.DrawFn) -> str:
 @st.composite
 def hour_tokens(draw: st.DrawFn) -> str:
     """An hour or a range of hours; ranges wrap."""
-    first, last = draw(st.integers(0, 23)), draw(st.integers(0, 23))
+    hours = st.integers(0, 4) | st.integers(0, 23)
+    first, last = draw(hours), draw(hours)
     return draw(st.sampled_from((f"{first}", f"{first}-{last}")))
 
 
@@ -81,8 +111,9 @@ def hour_lists() -> st.SearchStrategy[list[str]]:
 
 
 def start_times() -> st.SearchStrategy[str]:
-    """Quarters of an hour, so that an oracle can walk the clock in quarters."""
-    return st.integers(0, 95).map(lambda quarter: f"{quarter // 4:02}:{quarter % 4 * 15:02}")
+    """Quarters of an hour, so that an oracle can walk the clock in quarters; often when clocks change, and midnight."""
+    quarters = st.integers(0, 16) | st.integers(0, 95) | st.just(0)
+    return quarters.map(lambda quarter: f"{quarter // 4:02}:{quarter % 4 * 15:02}")
 
 
 def end_times() -> st.SearchStrategy[str]:
@@ -136,6 +167,13 @@ def additions() -> st.SearchStrategy[dict[str, Any]]:
             "validThrough": st.just("2026-12-20") | st.dates(date(2026, 6, 1), date(2026, 12, 31)).map(str),
         },
     )
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> tuple[str, dict[str, Any], datetime]:
+    """A kind, a spec that it accepts, and an instant, often one that its zone makes interesting."""
+    kind, spec = draw(schedules())
+    return kind, spec, draw(instants_in(spec["timezone"]))
 
 
 @st.composite

@@ -21,7 +21,8 @@ class SystemClock:
 
     async def sleep_until(self, when: datetime | float) -> None:
         """Sleep to an instant of `now()` or a reading of `monotonic()`, looking again at least every SLICE."""
-        while (left := self._left(when)) > 0:
+        # Time is the event here, there is nothing else to wait for.
+        while (left := self._left(when)) > 0:  # noqa: ASYNC110
             await asyncio.sleep(min(left, SLICE))
 
     def _left(self, when: datetime | float) -> float:

@@ -43,9 +43,6 @@ class _Reader:
         self.text = text
         self.line = line
         self.at = at
-        self._scalar = json.JSONDecoder(
-            parse_int=_integer, parse_float=float, parse_constant=_refuse_constant
-        ).raw_decode
 
     def value(self, depth: int) -> Node:
         character = self._peek()
@@ -121,7 +118,7 @@ class _Reader:
 
     def _plain(self, character: str) -> Raw:
         try:
-            value, self.at = self._scalar(self.text, self.at)
+            value, self.at = _scalar(self.text, self.at)
         except json.JSONDecodeError as error:
             raise self._fault(f"this is not JSON: {error.msg}") from None
         if character == '"':
@@ -143,3 +140,6 @@ def _integer(digits: str) -> int | float:
 
 def _refuse_constant(name: str) -> Raw:
     raise json.JSONDecodeError(f"{name} is not JSON", name, 0)
+
+
+_scalar = json.JSONDecoder(parse_int=_integer, parse_float=float, parse_constant=_refuse_constant).raw_decode

@@ -197,7 +197,7 @@ class KindNotServed(FivespotError):  # noqa: N818
         return f"the cluster serves no kind {self.kind} in {where}; install its CustomResourceDefinition"
 
 
-class ConnectionRefused(FivespotError):  # noqa: N818
+class NoCluster(FivespotError):  # noqa: N818
     """There is nothing to connect with: no kubeconfig, an unusable one, or a context that is not in it."""
 
 

@@ -1,6 +1,6 @@
 """Bytes from the server to objects: answers, pages and watch frames.
 
-Frames are split at the byte \\n and nowhere else. JSON escapes a line feed inside a string, but not U+0085 or U+2028,
+Frames are split at the line feed byte and nowhere else. JSON escapes a line feed inside a string, but not U+0085 or U+2028,
 at which `str.splitlines` would cut an event in two.
 """
 

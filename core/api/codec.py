@@ -74,7 +74,7 @@ def encode(model: Any, *, nulls: bool = False) -> dict[str, Any]:
     With `nulls`, every field of an object is there, null where it has no value, so that a merge patch clears what is
     gone; inside lists, which a merge patch replaces whole, absent fields stay absent.
     """
-    return _encode_object(model, schema_of(type(model)), nulls=nulls)
+    return _encode_object(model, schema_of(model.__class__), nulls=nulls)
 
 
 def _refusal(value: Any, model: Any, error: Exception) -> InvalidSpec:

@@ -24,7 +24,6 @@ class Column:
     name: str
     path: str
     type: str = "string"
-    description: str = ""
 
 
 @attrs.frozen(kw_only=True)

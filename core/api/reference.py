@@ -166,7 +166,9 @@ def _type(node: Schema) -> str:
 
 
 def _default(node: Schema) -> str:
-    return "" if node.default is None else f"`{json.dumps(node.default)}`"
+    if node.default is None:
+        return ""
+    return f"`{node.default if isinstance(node.default, str) else json.dumps(node.default)}`"
 
 
 def _line(text: str) -> str:

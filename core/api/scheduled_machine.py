@@ -37,13 +37,11 @@ _LABELS: Final = Bounds(
     max_properties=64,
     item=LABEL_VALUE,
     rules=(NO_RESERVED_KEYS, QUALIFIED_KEYS),
-    remedy="write a mapping of strings",
 )
 _ANNOTATIONS: Final = Bounds(
     max_properties=64,
     item=Bounds(max_length=8192),
     rules=(NO_RESERVED_KEYS, QUALIFIED_KEYS),
-    remedy="write a mapping of strings",
 )
 _CLUSTER_NAME: Final = Bounds(
     pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$",

@@ -37,7 +37,9 @@ def _check(schema: Schema, value: Any, path: str) -> Iterator[InvalidSpec]:
     if problem:
         yield InvalidSpec(path, value, problem)
         return
-    found = [*_bounds(schema.bounds, value, path), *_below(schema, value, path)]
+    # What is too long is not looked into: a hundred thousand bad entries are one problem.
+    found = [*_bounds(schema.bounds, value, path)]
+    found = found or [*_repeated(schema.bounds, value, path), *_below(schema, value, path)]
     yield from found
     if not found:
         # Rules may assume what types and bounds say, as CEL does.
@@ -108,15 +110,15 @@ def _bounds(bounds: Bounds, value: Any, path: str) -> Iterator[InvalidSpec]:
         if not holds(bounds, value):
             yield InvalidSpec(path, value, bounds.remedy or remedy(bounds))
             return
-    if bounds.map_keys:
-        yield from _repeated(bounds, value, path)
 
 
-def _repeated(bounds: Bounds, value: list[Any], path: str) -> Iterator[InvalidSpec]:
+def _repeated(bounds: Bounds, value: Any, path: str) -> Iterator[InvalidSpec]:
     seen = set()
-    for index, item in enumerate(value):
-        key = tuple(item.get(name) for name in bounds.map_keys) if isinstance(item, Mapping) else (index,)
-        if key in seen:
+    for index, item in enumerate(value if bounds.map_keys else ()):
+        key = tuple(item.get(name) for name in bounds.map_keys) if isinstance(item, Mapping) else ()
+        if not all(isinstance(part, str) for part in key):
+            continue  # it is refused for that
+        if key and key in seen:
             names = " and ".join(bounds.map_keys)
             yield InvalidSpec(json_path(path, index), item, f"each {names} may occur once")
         seen.add(key)

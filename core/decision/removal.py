@@ -43,11 +43,22 @@ def plan_down(scene: Scene) -> Plan:
         return _finish(scene)
     stored = scene.status.shutdown
     wanted = _wanted_shutdown(scene)
+    if stored is None and (unseen := _unseen(scene)) is not None:
+        # Whether there is anything to remove is not known: no removal begins on account of that.
+        return attrs.evolve(_hold(scene, wanted, unseen), shutdown=None)
     if stored is None or _is_new_intent(stored, wanted):
         return _intent(scene, wanted)
     if wanted.manner is Manner.NOW:
         return _now(scene, wanted)
     return _graceful(scene, wanted)
+
+
+def _unseen(scene: Scene) -> Unknown | None:
+    """What could not be read, when nothing of ours was seen; a recorded Machine can still be removed now, by its uid."""
+    if any(isinstance(part, Present) for _, part in scene.parts):
+        return None
+    urgent = scene.target.manner is Manner.NOW and scene.status.machine_ref is not None
+    return None if urgent else scene.unknown
 
 
 def removal_phase(scene: Scene) -> Phase:
@@ -94,6 +105,9 @@ def _machine_going(scene: Scene) -> bool:
 
 
 def _is_new_intent(stored: Shutdown, wanted: Shutdown) -> bool:
+    if wanted.manner is Manner.NOW:
+        # Bounds are nothing to a removal without grace: when they stop and start again, its steps go on.
+        return stored.manner is not Manner.NOW
     return (stored.manner, stored.started_at) != (wanted.manner, wanted.started_at)
 
 

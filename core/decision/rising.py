@@ -98,6 +98,8 @@ def _life_before(scene: Scene) -> Plan | None:
         message = f"waits until {view.kind} {view.metadata.name} of the life before is gone"
         if view.metadata.deleting:
             return _pending(scene, "WaitingForPrevious", message)
+        if scene.paused_by is not None:
+            return _pending(scene, "Paused", f"{message}, after the end of a pause: {scene.paused_by}")
         if not gone(scene.capi):
             return _pending(scene, "", "", confirm=(Part.MACHINE,))
         delete = required(Delete(role=role, target=reference(view)))
@@ -192,7 +194,8 @@ def _waits_for_slot(scene: Scene) -> Plan | None:
 def _create(scene: Scene) -> Plan | None:
     """Create by POST what is missing, bootstrap first.
 
-    The status is left alone: once the three are seen, one write says it all.
+    The status is left alone, since once the three are seen one write says it all; but a verdict is held before it is
+    acted on, or a provider that stops answering right after the create would take the machine down again.
     """
     spec = scene.machine.spec
     if value_of(scene.capi) is not None or spec is None:
@@ -208,9 +211,14 @@ def _create(scene: Scene) -> Plan | None:
         "Provisioning",
         "creating the machine",
         groups=tuple(required(action) for action in wanted if not present[action.role]),
-        write_status=scene.obs.failure is not None,
+        write_status=scene.obs.failure is not None or not _verdict_is_held(scene),
         provisioning=_next_attempt(scene),
     )
+
+
+def _verdict_is_held(scene: Scene) -> bool:
+    held = scene.status.spot_schedule
+    return scene.verdict.active is None or (held is not None and held.active is scene.verdict.active)
 
 
 def _next_attempt(scene: Scene) -> Provisioning | None:

@@ -45,6 +45,12 @@ def settle(scene: Scene) -> Settlement:
     node = value_of(scene.obs.last_node)
     if node is None or not _is_stray(scene, last, node):
         return Settlement(last_node=last)
+    if scene.paused_by is not None and not scene.machine.intent.kill_switch:
+        return Settlement(
+            last_node=last,
+            node_ref=scene.status.node_ref,
+            message=f"Node {node.name} is without its Machine; it waits for the end of a pause: {scene.paused_by}",
+        )
     if node.uid == last.uid and not node.ready:
         return Settlement(
             last_node=last,
@@ -67,7 +73,9 @@ def _is_stray(scene: Scene, last: LastNode, node: NodeView) -> bool:
 
 def _returned(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
     mark = cordoned_by_us(node, scene.mark)
-    known = scene.status.node_ref is not None and scene.status.node_ref.uid == node.uid
+    ref = scene.status.node_ref
+    # While references are still recorded, nodeRef speaks of the Node that the Machine had.
+    known = ref is not None and ref.uid == node.uid and scene.status.machine_ref is None
     if known and not mark:
         return Settlement(last_node=None)
     message = f"Node {node.name} came back without its Machine: emptying it"

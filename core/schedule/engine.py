@@ -82,16 +82,16 @@ class Schedule:
 
     def intervals(self, start: datetime, end: datetime) -> Iterator[Interval]:
         """The active intervals between `start` and `end`, clipped to them, in order; none when `end` is not later."""
-        first, last = max(_seconds(start), FIRST_SECOND), _seconds(end)
+        first, last = _seconds(start), _seconds(end)
         # A fraction at the end belongs to the second that it is part of.
         last += (end - _EPOCH) > last * _SECOND
-        return self._intervals(first, last, start, end)
+        return self._intervals(first, last, max(start, _FIRST), min(end, _LAST))
 
     def _intervals(self, first: int, last: int, start: datetime, end: datetime) -> Iterator[Interval]:
         for opens, closes in self.intervals_s(first, last):
             yield Interval(
                 require_aware(start) if opens == first else from_seconds(opens),
-                require_aware(end) if closes == last else from_seconds(closes),
+                require_aware(end) if closes > LAST_SECOND or closes == last else from_seconds(closes),
             )
 
     def active_s(self, second: int) -> bool:
@@ -176,10 +176,10 @@ class Schedule:
             cut, _, offset = self._offsets.at(second)
             reading = second + offset
             if line.state(reading) != state:
-                return second + 1 if second < LAST_SECOND else None
+                return second + 1
             edge = line.before(reading)
             if edge is not None and edge - offset > cut:
-                return edge - offset if FIRST_SECOND < edge - offset <= LAST_SECOND else None
+                return edge - offset if edge - offset > FIRST_SECOND else None
             coming = line.after(reading)
             if coming is not None and coming < reading + SLACK:
                 second = cut - 1
@@ -205,10 +205,11 @@ def compile_schedule(kind: str, spec: object) -> Schedule:
 
 
 def _seconds(at: datetime) -> int:
-    # Unlike instant.seconds, not by way of a UTC datetime: at the ends of the range there is none.
+    # Unlike instant.seconds, not by way of a UTC datetime: other zones can write instants, within a day of the ends of
+    # the range, that UTC cannot. They count as the nearest one that it can.
     if at.tzinfo is None:
         require_aware(at)
-    return (at - _EPOCH) // _SECOND
+    return min(max((at - _EPOCH) // _SECOND, FIRST_SECOND), LAST_SECOND)
 
 
 def _instant(second: int | None) -> datetime | None:

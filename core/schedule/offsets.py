@@ -49,14 +49,10 @@ class Offsets:
         offset = self._offset(start)
         starts, offsets = [start], [offset]
         for sample in range(start, start + _BLOCK, _STEP):
-            # The next block's first second may already be different, but then its stretch starts there anyway.
-            end = sample + _STEP
-            after = self._offset(end)
+            after = self._offset(sample + _STEP)
             if after != offset:
-                change = self._first_with(after, sample, end)
-                if change < start + _BLOCK:
-                    starts.append(change)
-                    offsets.append(after)
+                starts.append(self._first_with(after, sample, sample + _STEP))
+                offsets.append(after)
                 offset = after
         starts.append(start + _BLOCK)
         return starts, offsets

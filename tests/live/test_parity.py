@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.waiting import wait_until
 from tests.parity.row import Row
 from tests.parity.server import Answer, Server
 from tests.parity.table import ROWS
@@ -17,19 +16,8 @@ CRDS = sorted((Path(__file__).parents[2] / "deploy" / "crds").glob("*.yaml"))
 
 @pytest.fixture(scope="module")
 def server(control_plane: ControlPlane) -> Iterator[Server]:
-    certificate = control_plane.folder / "admin.pem"
-    with Server(control_plane.url, control_plane.ca_file, certificate) as server:
-        server.create_namespace()
-        for path in CRDS:
-            crd = yaml.safe_load(path.read_text())
-            answer = server.install(crd)
-            assert answer.accepted, answer.message
-            assert not answer.warning
-            wait_until(
-                lambda crd=crd: server.conditions(crd).get("Established") == "True",
-                seconds=30,
-                what=f"{path.name} is established",
-            )
+    with Server(control_plane.url, control_plane.ca_file, control_plane.folder / "admin.pem") as server:
+        server.install_all(CRDS)
         yield server
 
 

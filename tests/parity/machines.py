@@ -409,7 +409,7 @@ _refuses(
     "spec.nodeTaints",
     *(
         [{**_TAINT, "key": key}]
-        for key in ("", "a b", "a/b/c", "spot\n", "A.com/x", "x" * 64, f"{'a' * 254}/x", 5)
+        for key in ("", "a b", "a/b/c", "spot\n", "A.com/x", "x" * 64, f"{'a' * 254}/x", 5, [], True)
     ),
     at="spec.nodeTaints[0].key",
 )

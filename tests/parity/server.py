@@ -1,16 +1,18 @@
 """What a real API server says to a manifest: strict field validation, and nothing is stored unless asked."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import attrs
 import httpx
+import yaml
 
 from fivespot.core.api.kinds import KINDS
 from tests.builders import Manifest
+from tests.controlplane.waiting import wait_until
 
 NAMESPACE = "parity"
 _PLURALS = {kind.name: kind.plural for kind in KINDS}
@@ -88,6 +90,24 @@ class Server:
         found = self.get(f"{_CRDS}/{crd['metadata']['name']}").document
         return {entry["type"]: entry["status"] for entry in found.get("status", {}).get("conditions", [])}
 
+    def install_all(self, files: Sequence[Path]) -> None:
+        """Install CustomResourceDefinitions from their files, wait until they are served, and make our namespace."""
+        self.create_namespace()
+        crds = [yaml.safe_load(file.read_text()) for file in files]
+        for crd in crds:
+            answer = self.install(crd)
+            assert answer.accepted, answer.message
+            assert not answer.warning, answer.warning
+        wait_until(
+            lambda: all(self.get(f"{_collection(_any_of(crd))}").accepted for crd in crds),
+            seconds=30,
+            what="every kind is served",
+        )
+
+    def read(self, manifest: Manifest) -> Answer:
+        """GET of the object."""
+        return self.get(_object(manifest))
+
     def create_namespace(self) -> None:
         """Make the namespace that manifests without one go to."""
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
@@ -115,6 +135,12 @@ class Server:
             document=document,
             warning=response.headers.get("Warning", ""),
         )
+
+
+def _any_of(crd: Manifest) -> Manifest:
+    """A manifest of the kind that a CustomResourceDefinition defines."""
+    version = crd["spec"]["versions"][0]["name"]
+    return {"apiVersion": f"{crd['spec']['group']}/{version}", "kind": crd["spec"]["names"]["kind"]}
 
 
 def _collection(manifest: Manifest) -> str:

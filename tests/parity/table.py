@@ -4,6 +4,6 @@
 can refuse says which, and why.
 """
 
-from tests.parity import machines, providers
+from tests.parity import machines, providers, schedules
 
-ROWS = (*machines.ROWS, *providers.ROWS)
+ROWS = (*machines.ROWS, *schedules.ROWS, *providers.ROWS)

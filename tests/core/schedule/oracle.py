@@ -68,7 +68,7 @@ def _days(tokens: list[str]) -> set[int]:
 def _cycle(tokens: list[str], names: list[str]) -> set[int]:
     found = set()
     for token in tokens:
-        for part in token.split(","):
+        for part in token.replace(" ", "").split(","):
             first, _, last = part.partition("-")
             index = names.index(first)
             found.add(index)

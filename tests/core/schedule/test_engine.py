@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from fivespot.core import zones
-from fivespot.core.schedule import TIME_BASED, Interval, Schedule, compile_schedule
+from fivespot.core.schedule import CAPITAL_MARKETS, TIME_BASED, Interval, Schedule, compile_schedule
 
 SECOND = timedelta(seconds=1)
 ALWAYS = {"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]}
@@ -214,6 +214,25 @@ def test_an_instant_that_utc_cannot_write_still_has_an_answer():
         assert schedule.prev_transition(moment) is None
 
 
+def test_an_instant_that_utc_cannot_write_counts_as_the_nearest_that_it_can():
+    schedule = compiled(daysOfWeek=["mon-sun"], hoursOfDay=["9-17"])
+    beyond = datetime.max.replace(tzinfo=timezone(timedelta(hours=-12)))
+    before = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
+    assert not schedule.active(beyond)
+    assert not schedule.active(before)
+    assert schedule.next_transition(beyond) is None
+    assert schedule.prev_transition(beyond) == datetime(9999, 12, 31, 18, tzinfo=UTC)
+    assert schedule.next_transition(before) == datetime(1, 1, 1, 9, tzinfo=UTC)
+    assert schedule.prev_transition(before) is None
+
+
+def test_intervals_of_a_range_that_utc_cannot_write_end_where_utc_does():
+    first = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
+    last = datetime.max.replace(tzinfo=timezone(timedelta(hours=-12)))
+    (interval,) = compiled(**ALWAYS).intervals(first, last)
+    assert interval == Interval(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
 def test_the_last_transition_that_a_datetime_can_write_is_given_and_the_next_is_not():
     schedule = compiled(daysOfWeek=["mon-sun"], hoursOfDay=["23"])
     eve = datetime(9999, 12, 31, 12, tzinfo=UTC)
@@ -271,6 +290,54 @@ def test_validity_beats_an_override_and_an_override_beats_a_holiday():
     spec = {**OFFICE, "holidays": ["2026-06-10"], "validThrough": "2026-06-10"}
     reopened = {"dates": ["2026-06-10/2026-06-11"], "windows": [{"start": "12:00", "end": "13:00"}]}
     assert opened(compiled(**spec, overrides=[reopened]), at(10), at(13)) == [(at(10, 12), at(10, 13))]
+
+
+def test_an_early_close_acts_on_the_hours_and_not_on_an_overrides_windows():
+    sessions = [{"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]}]
+    closes = [{"date": f"2026-06-{day}", "closeHour": 11} for day in (10, 11, 12)]
+    overrides = [
+        {"dates": ["2026-06-10"], "windows": [{"start": "08:00", "end": "20:00"}]},
+        {"dates": ["2026-06-11"], "close": "14:00"},
+        {"dates": ["2026-06-12"], "close": "10:30"},
+    ]
+    spec = {"sessions": sessions, "earlyCloses": closes, "overrides": overrides}
+    schedule = compile_schedule(CAPITAL_MARKETS, spec)
+    assert opened(schedule, at(10), at(13)) == [
+        (at(10, 8), at(10, 20)),
+        (at(11, 9), at(11, 12)),
+        (at(12, 9), at(12, 10, 30)),
+    ]
+
+
+def test_an_early_close_does_nothing_beside_windows():
+    window = {"days": ["mon-fri"], "start": "09:30", "end": "16:00"}
+    spec = {"windows": [window], "earlyCloses": [{"date": "2026-06-10", "closeHour": 11}]}
+    assert opened(compile_schedule(CAPITAL_MARKETS, spec), at(10), at(11)) == [(at(10, 9, 30), at(10, 16))]
+
+
+def test_a_midnight_edge_of_the_week_beside_a_special_date_is_an_edge_only_where_the_answer_differs():
+    spec = {"daysOfWeek": ["wed", "sat"], "hoursOfDay": ["0-23"], "holidays": ["2026-06-13", "2026-06-20"]}
+    spec["overrides"] = [{"dates": ["2026-06-09"], "windows": [{"start": "00:00", "end": "24:00"}]}]
+    schedule = compiled(**spec)
+    assert opened(schedule, at(4), at(25)) == [
+        (at(6), at(7)),
+        (at(9), at(11)),
+        (at(17), at(18)),
+        (at(24), at(25)),
+    ]
+    assert schedule.prev_transition(at(17)) == at(17)
+    assert schedule.prev_transition(at(16, 23)) == at(11)
+    assert schedule.prev_transition(at(10, 12)) == at(9)
+
+
+def test_an_override_that_begins_on_the_evening_before_joins_the_day_before_that():
+    spec = {"windows": [{"days": ["wed"], "start": "00:00", "end": "24:00"}]}
+    spec["overrides"] = [
+        {"dates": ["2026-06-12"], "windows": [{"start": "00:00", "end": "06:00", "startDay": -1}]}
+    ]
+    assert opened(compiled(**spec), at(8), at(15)) == [(at(10), at(12, 6))]
+    assert compiled(**spec).next_transition(at(10, 12)) == at(12, 6)
+    assert compiled(**spec).prev_transition(at(12, 5)) == at(10)
 
 
 def test_neighbouring_special_dates_each_follow_their_own_rule():

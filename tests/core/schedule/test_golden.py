@@ -11,8 +11,10 @@ import pytest
 from fivespot.core.instant import format_instant, parse_instant, seconds
 from fivespot.core.schedule import CAPITAL_MARKETS, TIME_BASED, Schedule, compile_schedule
 from fivespot.core.zones import tzdata_version
+from tests.core.schedule import oracle
 
 GOLDEN = Path(__file__).parents[2] / "golden"
+SECOND = timedelta(seconds=1)
 HORIZON = timedelta(days=400)
 """How far the vectors' author looked: null means none within it."""
 RELEASE = "2026f"
@@ -42,6 +44,27 @@ def test_the_answer_and_the_next_transition_are_those_of_the_vector(row):
         assert found is None or found - at > HORIZON, row["why"]
     else:
         assert found == parse_instant(row["next_transition"]), row["why"]
+
+
+@pytest.mark.parametrize("row", VECTORS, ids=lambda row: row["id"])
+def test_around_the_vector_transitions_are_the_same_backwards_and_divide_what_is_active(row):
+    schedule, at = compiled(row["spec"]), parse_instant(row["instant"])
+    try:
+        start, end = at - timedelta(days=9), at + timedelta(days=9)
+    except OverflowError:
+        pytest.skip("no room before the first or after the last year")
+    forwards, probe = [], start
+    while (after := schedule.next_transition(probe)) is not None and after <= end:
+        forwards.append(after)
+        probe = after
+    backwards, probe = [], end
+    while (before := schedule.prev_transition(probe)) is not None and before > start:
+        backwards.insert(0, before)
+        probe = before - SECOND
+    assert backwards == forwards
+    for edge in forwards:
+        assert schedule.active(edge) is not schedule.active(edge - SECOND)
+        assert schedule.active(edge) is oracle.active(row["spec"], edge)
 
 
 @pytest.mark.parametrize("row", rows("year_totals"), ids=lambda row: row["spec"].get("timezone", "UTC"))

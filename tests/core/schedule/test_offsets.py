@@ -1,5 +1,6 @@
 """The table of offsets against zoneinfo itself, in every zone."""
 
+import itertools
 import random
 from datetime import UTC, datetime, timedelta
 
@@ -58,6 +59,23 @@ def test_the_ends_of_the_calendar_have_an_offset_though_zoneinfo_has_none(timezo
     assert start <= second < end
     inside = min(max(second, FIRST_SECOND + 2 * 86400), LAST_SECOND - 2 * 86400)
     assert offset == by_zoneinfo(timezone, inside)
+
+
+@pytest.mark.parametrize(
+    ("timezone", "year", "years"),
+    # The two closest changes on record, 6.96 days; then Ramadan, five weeks, twice within some years.
+    [("America/Boa_Vista", 2000, 1), ("Africa/Tunis", 1943, 1), ("Africa/Casablanca", 2012, 15)],
+)
+def test_no_change_hides_behind_another(timezone, year, years):
+    second, end = (int(datetime(day, 1, 1, tzinfo=UTC).timestamp()) for day in (year, year + years))
+    hours = [by_zoneinfo(timezone, hour) for hour in range(second, end, 3600)]
+    expected = sum(before != after for before, after in itertools.pairwise(hours))
+    found, offset = 0, offsets(timezone).at(second)[2]
+    while second < end:
+        _, second, after = offsets(timezone).at(second)
+        found += after != offset
+        offset = after
+    assert found == expected
 
 
 def test_local_mean_time_holds_before_the_first_change():

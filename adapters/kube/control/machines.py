@@ -1,0 +1,325 @@
+"""The machine controller: watch, observe, decide, write the status, act. One machine at a time per key, many keys at once.
+
+Deciding is the core's; this is the loop around it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from fivespot.adapters.kube.control.children import NODES_STREAM, ChildKey, Children, child_key
+from fivespot.adapters.kube.control.events import EventRecorder
+from fivespot.adapters.kube.control.observe import (
+    CAPI_MACHINES,
+    Memory,
+    Observer,
+    provider_stream,
+    streams_of,
+)
+from fivespot.adapters.kube.control.perform import Outcome, Performer
+from fivespot.adapters.kube.control.watches import Stream, Watches
+from fivespot.adapters.kube.errors import ApiError, Conflict, NotFound
+from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.reflector import Reflector
+from fivespot.adapters.kube.resources import Object, Resource
+from fivespot.adapters.kube.workqueue import WorkQueue
+from fivespot.core.api.codec import encode
+from fivespot.core.api.kinds import SCHEDULED_MACHINE
+from fivespot.core.decision.actions import Decision
+from fivespot.core.decision.decide import decide
+from fivespot.core.decision.observation import Failure, MachineView
+from fivespot.core.decision.policy import DEFAULT_POLICY, Policy
+from fivespot.core.decision.reading import read_machine
+from fivespot.core.errors import InvalidSpec
+from fivespot.core.names import FIELD_MANAGER, MACHINE_LABEL
+from fivespot.core.ports import Clock
+
+_LOG: Final = logging.getLogger(__name__)
+MACHINES: Final = Stream(
+    group=SCHEDULED_MACHINE.group, kind=SCHEDULED_MACHINE.name, version=SCHEDULED_MACHINE.version
+)
+_CONFIRMATIONS: Final = 4
+_SLICE: Final = 60.0
+"""Seconds after which a waiting key is looked at again: clock steps and a suspended machine are noticed so."""
+_PATIENCE: Final = 5.0
+"""Seconds that a first answer is waited for before a machine is decided without it."""
+_BLOCKED_AT_LEAST: Final = 0.5
+_BLOCKED_AT_MOST: Final = 10.0
+"""Seconds between tries of an eviction that a budget refuses; budgets give no sign of their own."""
+
+
+class MachineController:
+    """Drives every ScheduledMachine of a management cluster."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        clock: Clock,
+        *,
+        policy: Policy = DEFAULT_POLICY,
+        allow_local_child: bool = False,
+        workers: int = 8,
+    ) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._policy = policy
+        self._workers = workers
+        self._queue: WorkQueue[str] = WorkQueue(clock)
+        self._views: dict[str, tuple[str, MachineView]] = {}
+        self._memory: dict[str, Memory] = {}
+        self._by_provider: dict[tuple[Stream, str, str], set[str]] = {}
+        self._provider_of: dict[str, tuple[Stream, str, str]] = {}
+        self._by_cluster: dict[tuple[str, str], set[str]] = {}
+        self._cluster_of: dict[str, tuple[str, str]] = {}
+        self._watches = Watches(
+            gateway, clock, on_change=self._changed, on_state=lambda _stream, users: self._enqueue(users)
+        )
+        self._children = Children(
+            gateway,
+            clock,
+            allow_local=allow_local_child,
+            on_change=self._child_changed,
+            on_state=lambda _key, users: self._enqueue(users),
+        )
+        self._observer = Observer(gateway, self._watches, self._children, clock)
+        self._events = EventRecorder(gateway, clock)
+
+    async def run(self) -> None:
+        """Run until cancelled.
+
+        Raises:
+            KindNotServed: the ScheduledMachine CRD is not installed.
+        """
+        resource = await self._gateway.resolve(MACHINES.group, MACHINES.kind, MACHINES.version)
+        performer = Performer(self._gateway, self._watches, self._children, resource, MACHINES)
+        self._watches.want("controller", [MACHINES])
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._events.run(), name="events")
+                for number in range(self._workers):
+                    group.create_task(self._work(resource, performer), name=f"worker {number}")
+        finally:
+            await self._watches.close()
+            await self._children.close()
+
+    # What happens outside
+
+    def _enqueue(self, keys: "frozenset[str] | set[str]") -> None:
+        for key in keys:
+            if key in self._views:
+                self._queue.add(key)
+
+    def _changed(self, stream: Stream, old: Object | None, new: Object | None) -> None:
+        body = new if new is not None else old
+        if body is None:
+            return
+        metadata = body.get("metadata") or {}
+        namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+        if stream == MACHINES:
+            self._machine_changed(f"{namespace}/{name}", new)
+            return
+        label = (metadata.get("labels") or {}).get(MACHINE_LABEL) if stream.labels else None
+        if label is not None:
+            self._enqueue({f"{namespace}/{label}"})
+        elif stream.kind == "Cluster":
+            self._enqueue(self._by_cluster.get((namespace, name), set()))
+        else:
+            self._enqueue(self._by_provider.get((stream, namespace, name), set()))
+
+    def _machine_changed(self, key: str, new: Object | None) -> None:
+        if new is None:
+            self._forget(key)
+            return
+        version = str((new.get("metadata") or {}).get("resourceVersion") or "")
+        try:
+            view = read_machine(new)
+        except InvalidSpec as error:
+            _LOG.error("ScheduledMachine %s cannot be read and is left alone: %s", key, error)
+            return
+        self._views[key] = (version, view)
+        self._index(key, view)
+        self._queue.add(key)
+
+    def _index(self, key: str, view: MachineView) -> None:
+        """The reverse indexes, and the streams that this machine needs."""
+        stream, schedule = provider_stream(view), view.intent.schedule
+        namespace = view.metadata.namespace
+        wanted = (stream, namespace, schedule.name) if stream is not None and schedule is not None else None
+        _move(self._by_provider, self._provider_of, key, wanted)
+        _move(self._by_cluster, self._cluster_of, key, (namespace, view.intent.cluster_name))
+        self._watches.want(key, streams_of(view))
+        self._children.want(key, child_key(view) if view.intent.cluster_name else None)
+
+    def _forget(self, key: str) -> None:
+        found = self._views.pop(key, None)
+        self._memory.pop(key, None)
+        _move(self._by_provider, self._provider_of, key, None)
+        _move(self._by_cluster, self._cluster_of, key, None)
+        if found is not None:
+            self._observer.release(child_key(found[1]), key)
+        self._watches.want(key, ())
+        self._children.want(key, None)
+        self._queue.forget(key)
+
+    def _child_changed(self, child: ChildKey, stream: Stream, old: Object | None, new: Object | None) -> None:
+        """A Node or a pod: whoever has, or had, a Node of that name or provider id wants to know."""
+        body = new if new is not None else old
+        if body is None:
+            return
+        if stream == NODES_STREAM:
+            node = str((body.get("metadata") or {}).get("name") or "")
+            provider_id = str((body.get("spec") or {}).get("providerID") or "")
+        else:
+            node, provider_id = str((body.get("spec") or {}).get("nodeName") or ""), ""
+        keys = {
+            key for key, (_, view) in self._views.items() if self._concerns(view, child, node, provider_id)
+        }
+        self._enqueue(keys)
+
+    def _concerns(self, view: MachineView, child: ChildKey, node: str, provider_id: str) -> bool:
+        if child_key(view) != child:
+            return False
+        status = view.status
+        known = {
+            status.node_ref.name if status.node_ref else "",
+            status.last_node.name if status.last_node else "",
+        }
+        if node in known or (provider_id and status.provider_id == provider_id):
+            return True
+        reflector = self._watches.reflector(CAPI_MACHINES)
+        capi = reflector.get(view.metadata.namespace, view.metadata.name) if reflector is not None else None
+        named = ((capi or {}).get("status") or {}).get("nodeRef") or {}
+        wanted = ((capi or {}).get("spec") or {}).get("providerID")
+        return named.get("name") == node or (bool(provider_id) and wanted == provider_id)
+
+    # The loop
+
+    async def _work(self, resource: Resource, performer: Performer) -> None:
+        while True:
+            key = await self._queue.get()
+            try:
+                await self._reconcile(resource, performer, key)
+            except ApiError as error:
+                _LOG.warning("ScheduledMachine %s: %s", key, error)
+                self._queue.retry(key)
+            except Exception:  # noqa: BLE001 - one machine's surprise must not stop the others
+                _LOG.exception("ScheduledMachine %s: a pass failed", key)
+                self._queue.retry(key)
+            finally:
+                self._queue.done(key)
+
+    async def _reconcile(self, resource: Resource, performer: Performer, key: str) -> None:
+        found = self._views.get(key)
+        if found is None:
+            return
+        version, view = found
+        memory = self._memory.setdefault(key, Memory())
+        if self._observer.pending(view) and memory.waited(self._clock.monotonic()) < _PATIENCE:
+            # Whatever is on its way wakes this machine when it is there.
+            self._queue.add_at(key, self._clock.monotonic() + _PATIENCE)
+            return
+        memory.waiting_since = None
+        decision, now = await self._decide(view, memory)
+        if decision.status != view.status and not await self._write(
+            resource, version, view, decision, memory
+        ):
+            return
+        outcome = await performer.perform(view, decision.groups)
+        self._remember(key, memory, outcome, now)
+        self._sleep(key, decision.wake_at, now)
+
+    async def _decide(self, view: MachineView, memory: Memory) -> tuple[Decision, datetime]:
+        obs = self._observer.observe(view, memory)
+        for _ in range(_CONFIRMATIONS):
+            now = self._clock.now()
+            decision = decide(obs, now, self._policy)
+            if not decision.confirm:
+                return decision, now
+            obs = await self._observer.confirm(obs, decision.confirm)
+        message = (
+            f"decisions about {view.metadata.namespace}/{view.metadata.name} ask for live reads without end"
+        )
+        raise RuntimeError(message)
+
+    async def _write(
+        self, resource: Resource, version: str, view: MachineView, decision: Decision, memory: Memory
+    ) -> bool:
+        """Write the status, intent first; False when somebody else was faster and the key is decided again."""
+        meta = view.metadata
+        patch: Mapping[str, Any] = {
+            "metadata": {"resourceVersion": version},
+            "status": encode(decision.status, nulls=True),
+        }
+        try:
+            body = await self._gateway.merge_patch(
+                resource, meta.namespace, meta.name, patch, subresource="status", field_manager=FIELD_MANAGER
+            )
+        except Conflict:
+            # The watch brings what the other one wrote; no back-off, the decision is merely out of date.
+            self._queue.add_at(f"{meta.namespace}/{meta.name}", self._clock.monotonic() + 0.05)
+            return False
+        except NotFound:
+            return False
+        memory.status_written_at = self._clock.now()
+        self._feed_machine(body)
+        for event in decision.events:
+            self._events.record(meta, SCHEDULED_MACHINE.api_version, SCHEDULED_MACHINE.name, event)
+        before, after = view.status.phase, decision.status.phase
+        if before != after:
+            _LOG.info(
+                "ScheduledMachine %s/%s: %s -> %s: %s",
+                meta.namespace,
+                meta.name,
+                before,
+                after,
+                decision.status.message,
+            )
+        return True
+
+    def _feed_machine(self, body: Object) -> None:
+        reflector: Reflector | None = self._watches.reflector(MACHINES)
+        if reflector is not None:
+            reflector.feed(body)
+
+    def _remember(self, key: str, memory: Memory, outcome: Outcome, now: datetime) -> None:
+        failed, before = outcome.failed, memory.failure
+        if failed is not None:
+            since = before.since if before is not None and before.step == failed.step else now
+            memory.failure = Failure(
+                step=failed.step, reason=failed.reason, message=failed.message, since=since
+            )
+            _LOG.warning("ScheduledMachine %s: %s", key, failed)
+            self._queue.retry(key)
+            return
+        memory.failure = None
+        blocked = tuple(sorted(outcome.blocked, key=lambda entry: entry.uid))
+        changed, memory.blocked = blocked != memory.blocked, blocked
+        memory.tries = memory.tries + 1 if blocked else 0
+        if blocked:
+            wait = min(_BLOCKED_AT_MOST, _BLOCKED_AT_LEAST * 2 ** min(memory.tries - 1, 10))
+            self._queue.add_at(key, self._clock.monotonic() + wait)
+        self._queue.forget(key)
+        if changed or before is not None:
+            self._queue.add(key)
+
+    def _sleep(self, key: str, wake_at: datetime | None, now: datetime) -> None:
+        if wake_at is not None:
+            wait = max(timedelta(), wake_at - now).total_seconds()
+            self._queue.add_at(key, self._clock.monotonic() + min(wait, _SLICE))
+
+
+def _move(index: "dict[Any, set[str]]", of: "dict[str, Any]", key: str, wanted: Any) -> None:
+    """Keep a reverse index bijective: `key` is under `wanted` and nowhere else."""
+    before = of.get(key)
+    if before == wanted:
+        return
+    if before is not None:
+        index[before].discard(key)
+        if not index[before]:
+            del index[before]
+        del of[key]
+    if wanted is not None:
+        index.setdefault(wanted, set()).add(key)
+        of[key] = wanted

@@ -1,0 +1,322 @@
+"""Everything about one machine, out of the caches, as the values that decisions are made of.
+
+A cache that has not been filled yet says nothing: its part is Unknown. Live reads happen only where a decision asks for
+them (`confirm`).
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+import attrs
+
+from fivespot.adapters.kube.control.children import NODES_STREAM, Child, ChildKey, Children, child_key
+from fivespot.adapters.kube.control.watches import Stream, Watches
+from fivespot.adapters.kube.errors import ApiError, KindNotServed, NotFound
+from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.reflector import Reflector
+from fivespot.adapters.kube.resources import Object
+from fivespot.core.api.common import ObjectReference
+from fivespot.core.decision import reading
+from fivespot.core.decision.actions import Part, Role
+from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown, value_of
+from fivespot.core.decision.manifest import V1BETA2
+from fivespot.core.decision.observation import (
+    BlockedEviction,
+    CapiMachineView,
+    Failure,
+    MachineView,
+    NodeView,
+    Observation,
+    PodView,
+    ProviderView,
+)
+from fivespot.core.decision.scene import CAPI_MACHINE_KIND
+from fivespot.core.decision.verdict import CRD_NOT_INSTALLED, NOT_FOUND, UNREADABLE
+from fivespot.core.errors import InvalidSpec
+from fivespot.core.names import CAPI_GROUP, MACHINE_LABEL
+from fivespot.core.ports import Clock
+
+CLUSTERS: Final = Stream(group=CAPI_GROUP, kind="Cluster", version=V1BETA2)
+_SILENT: Final = 15.0
+"""Seconds without a word from a child cluster whose stream fails, after which it cannot be seen."""
+CAPI_MACHINES: Final = Stream(group=CAPI_GROUP, kind=CAPI_MACHINE_KIND, version=V1BETA2, labels=MACHINE_LABEL)
+
+
+@attrs.define(kw_only=True)
+class Memory:
+    """What this process remembers of one machine between passes; losing it loses nothing that matters."""
+
+    failure: Failure | None = None
+    blocked: tuple[BlockedEviction, ...] = ()
+    tries: int = 0
+    status_written_at: datetime | None = None
+    stale_since: datetime | None = None
+    waiting_since: float | None = None
+
+    def waited(self, now: float) -> float:
+        """Seconds since this machine began to wait for first answers; `now` on the monotonic clock."""
+        if self.waiting_since is None:
+            self.waiting_since = now
+        return now - self.waiting_since
+
+
+def provider_stream(machine: MachineView) -> Stream | None:
+    """The stream of the kind of provider that a machine refers to."""
+    schedule = machine.intent.schedule
+    if schedule is None:
+        return None
+    group, _, version = schedule.api_version.partition("/")
+    return Stream(group=group, kind=schedule.kind, version=version)
+
+
+def dependent_stream(machine: MachineView, role: Role) -> Stream | None:
+    """The stream of the machine's bootstrap or infrastructure kind: what status recorded, else what the spec says."""
+    status, spec = machine.status, machine.spec
+    recorded = status.bootstrap_ref if role is Role.BOOTSTRAP else status.infrastructure_ref
+    if recorded is not None and recorded.kind:
+        return _stream_of(recorded.api_version, recorded.kind)
+    if spec is None:
+        return None
+    template = spec.bootstrap_spec if role is Role.BOOTSTRAP else spec.infrastructure_spec
+    return _stream_of(template.api_version, template.kind)
+
+
+def _stream_of(api_version: str, kind: str) -> Stream:
+    group, _, version = api_version.rpartition("/")
+    return Stream(group=group, kind=kind, version=version, labels=MACHINE_LABEL)
+
+
+def streams_of(machine: MachineView) -> Iterable[Stream]:
+    """Every stream of the management cluster that a machine needs."""
+    found = (
+        CLUSTERS,
+        CAPI_MACHINES,
+        provider_stream(machine),
+        dependent_stream(machine, Role.BOOTSTRAP),
+        dependent_stream(machine, Role.INFRASTRUCTURE),
+    )
+    return [stream for stream in found if stream is not None]
+
+
+def pods_stream(node: str) -> Stream:
+    """The pods of one node: never cached cluster-wide."""
+    return Stream(group="", kind="Pod", version="v1", fields=f"spec.nodeName={node}")
+
+
+class Observer:
+    """Reads one machine's part of the world."""
+
+    def __init__(self, gateway: Gateway, watches: Watches, children: Children, clock: Clock) -> None:
+        self._gateway = gateway
+        self._watches = watches
+        self._children = children
+        self._clock = clock
+
+    def pending(self, machine: MachineView) -> bool:
+        """Whether something that matters is about to be known: a pass now would only write down that it is not."""
+        key = child_key(machine)
+        child = self._children.get(key)
+        pods = isinstance(child, Child) and child.watches.pending_for(_user(machine))
+        return pods or self._children.pending(key) or any(self._watches.pending(s) for s in streams_of(machine))
+
+    def observe(self, machine: MachineView, memory: Memory) -> Observation:
+        """All parts, as the caches have them."""
+        namespace, name = machine.metadata.namespace, machine.metadata.name
+        recorded = machine.status.machine_ref
+        capi = self._cached(CAPI_MACHINES, namespace, _name(recorded, name), reading.read_capi_machine)
+        node, last_node, pods = self._in_child(machine, value_of(capi))
+        return Observation(
+            machine=machine,
+            provider=self._provider(machine, memory),
+            cluster=self._cached(CLUSTERS, namespace, machine.intent.cluster_name, reading.read_cluster),
+            capi_machine=capi,
+            bootstrap=self._dependent(machine, Role.BOOTSTRAP, machine.status.bootstrap_ref),
+            infrastructure=self._dependent(machine, Role.INFRASTRUCTURE, machine.status.infrastructure_ref),
+            node=node,
+            last_node=last_node,
+            pods=pods,
+            blocked=memory.blocked,
+            failure=memory.failure,
+            capi_version=self.capi_version(),
+            status_written_at=memory.status_written_at,
+        )
+
+    def capi_version(self) -> str:
+        """The version in which Machines are spoken of."""
+        reflector = self._watches.reflector(CAPI_MACHINES)
+        return reflector.resource.version if reflector is not None else V1BETA2
+
+    async def confirm(self, obs: Observation, parts: Iterable[Part]) -> Observation:
+        """Read parts live and put the answers in; what cannot be read becomes Unknown."""
+        changes: dict[str, Any] = {part.value: await self._live(obs, part) for part in parts}
+        return attrs.evolve(obs, **changes)
+
+    def _dependent(self, machine: MachineView, role: Role, recorded: ObjectReference | None) -> Known[Any]:
+        stream = dependent_stream(machine, role)
+        if stream is None:
+            return Absent()
+        name = _name(recorded, machine.metadata.name)
+        return self._cached(stream, machine.metadata.namespace, name, reading.read_dependent)
+
+    def _cached(self, stream: Stream, namespace: str | None, name: str, read: Any) -> Known[Any]:
+        reflector = self._watches.reflector(stream)
+        if reflector is None or not reflector.synced.is_set() or not reflector.served:
+            fault = self._watches.fault(stream) or f"{stream.kind} objects have not been read yet"
+            return Unknown("ReferencesInvalid" if not self._watches.served(stream) else "Provisioning", fault)
+        return _view(reflector, namespace, name, read)
+
+    def _provider(self, machine: MachineView, memory: Memory) -> Known[ProviderView]:
+        stream, schedule = provider_stream(machine), machine.intent.schedule
+        if stream is None or schedule is None:
+            return Unknown(UNREADABLE, "spec.schedule cannot be read")
+        if not self._watches.served(stream):
+            return Absent(why=CRD_NOT_INSTALLED)
+        reflector = self._watches.reflector(stream)
+        if reflector is None or not reflector.synced.is_set():
+            return Unknown(UNREADABLE, self._watches.fault(stream) or "it has not been read yet")
+        found = _view(reflector, machine.metadata.namespace, schedule.name, reading.read_provider)
+        if isinstance(found, Absent):
+            return Absent(why=NOT_FOUND)
+        return self._with_staleness(found, memory)
+
+    def _with_staleness(self, found: Known[ProviderView], memory: Memory) -> Known[ProviderView]:
+        """How long an answer has been stale is known only to who watches."""
+        if not isinstance(found, Present):
+            return found
+        view = found.value
+        observed = (view.status or {}).get("observedGeneration")
+        stale = isinstance(observed, int) and observed < view.generation
+        memory.stale_since = (memory.stale_since or self._clock.now()) if stale else None
+        return Present(attrs.evolve(view, stale_since=memory.stale_since))
+
+    # The child cluster
+
+    def _in_child(
+        self, machine: MachineView, capi: CapiMachineView | None
+    ) -> tuple[Known[NodeView], Known[NodeView], Known[tuple[PodView, ...]]]:
+        child = self._children.get(child_key(machine))
+        if isinstance(child, Unknown):
+            return child, child, child
+        nodes = child.nodes
+        if nodes is None or not nodes.synced.is_set():
+            why = Unknown(
+                "ChildClusterUnreachable", child.watches.fault(NODES_STREAM) or "its Nodes are being read"
+            )
+            return why, why, why
+        if nodes.failing is not None and nodes.age > _SILENT:
+            why = Unknown("ChildClusterUnreachable", f"it has not answered for a while: {nodes.failing}")
+            return why, why, why
+        node = self._node(machine, capi, nodes)
+        last = machine.status.last_node
+        last_node: Known[NodeView] = Absent(live=True)
+        if capi is None and last is not None:
+            last_node = _view(nodes, None, last.name, reading.read_node)
+        return node, last_node, self._pods(machine, child, value_of(node) or value_of(last_node))
+
+    def _node(self, machine: MachineView, capi: CapiMachineView | None, nodes: Reflector) -> Known[NodeView]:
+        """By name where the Machine names one, else by provider id."""
+        wanted = capi.provider_id if capi is not None else machine.status.provider_id
+        named = (
+            capi.node_name
+            if capi is not None
+            else (machine.status.node_ref.name if machine.status.node_ref else "")
+        )
+        if named:
+            return _view(nodes, None, named, reading.read_node)
+        if not wanted:
+            return Absent(live=True)
+        for body in nodes.items():
+            if (body.get("spec") or {}).get("providerID") == wanted:
+                return Present(reading.read_node(body))
+        return Absent()
+
+    def _pods(self, machine: MachineView, child: Child, node: NodeView | None) -> Known[tuple[PodView, ...]]:
+        """Listed and watched only while a removal, or a stray Node, needs them."""
+        user = f"{machine.metadata.namespace}/{machine.metadata.name}"
+        removing = (
+            machine.status.shutdown is not None
+            or (machine.status.last_node is not None
+            and not machine.status.machine_ref)
+        )
+        if node is None or not removing:
+            child.watches.want(user, ())
+            return Absent()
+        stream = pods_stream(node.name)
+        child.watches.want(user, [stream])
+        reflector = child.watches.reflector(stream)
+        if reflector is None or not reflector.synced.is_set():
+            return Unknown("NodeDraining", child.watches.fault(stream) or "its pods are being listed")
+        return Present(tuple(reading.read_pod(body) for body in reflector.items()))
+
+    def release(self, key: ChildKey, user: str) -> None:
+        """Stop watching a node's pods for a machine that is gone."""
+        child = self._children.get(key)
+        if not isinstance(child, Unknown):
+            child.watches.want(user, ())
+
+    # Live
+
+    async def _live(self, obs: Observation, part: Part) -> Known[Any]:
+        machine = obs.machine
+        namespace, name, status = machine.metadata.namespace, machine.metadata.name, machine.status
+        if part is Part.NODE:
+            return self._live_node(obs)
+        target = {
+            Part.CLUSTER: (CLUSTERS, machine.intent.cluster_name, reading.read_cluster),
+            Part.MACHINE: (CAPI_MACHINES, _name(status.machine_ref, name), reading.read_capi_machine),
+            Part.BOOTSTRAP: (
+                dependent_stream(machine, Role.BOOTSTRAP),
+                _name(status.bootstrap_ref, name),
+                reading.read_dependent,
+            ),
+            Part.INFRASTRUCTURE: (
+                dependent_stream(machine, Role.INFRASTRUCTURE),
+                _name(status.infrastructure_ref, name),
+                reading.read_dependent,
+            ),
+        }
+        stream, wanted, read = target[part]
+        if stream is None:
+            # Neither recorded nor in a readable spec: nothing of that role was ever created by this spec.
+            return Absent(live=True)
+        return await self._get(stream, namespace, wanted, read)
+
+    async def _get(self, stream: Stream, namespace: str, name: str, read: Any) -> Known[Any]:
+        try:
+            resource = await self._gateway.resolve(stream.group, stream.kind, stream.version)
+            body = await self._gateway.get(resource, namespace, name)
+            found = Present(read(body))
+        except NotFound as error:
+            return Unknown("ReferencesInvalid", str(error)) if error.kind_not_served else Absent(live=True)
+        except KindNotServed as error:
+            return Unknown("ReferencesInvalid", str(error))
+        except (ApiError, InvalidSpec) as error:
+            return Unknown("ChildClusterUnreachable", str(error))
+        reflector = self._watches.reflector(stream)
+        if reflector is not None:
+            reflector.feed(body)
+        return found
+
+    def _live_node(self, obs: Observation) -> Known[NodeView]:
+        """A synced Node cache that has none by that provider id is the best that can be known: Nodes have no such index."""
+        return Absent(live=True) if isinstance(obs.node, Absent) else obs.node
+
+
+def _user(machine: MachineView) -> str:
+    return f"{machine.metadata.namespace}/{machine.metadata.name}"
+
+
+def _name(reference: ObjectReference | None, default: str) -> str:
+    return reference.name if reference is not None and reference.name else default
+
+
+def _view(reflector: Reflector, namespace: str | None, name: str, read: Any) -> Known[Any]:
+    body: Object | None = reflector.get(namespace, name)
+    if body is None:
+        return Absent()
+    try:
+        return Present(read(body))
+    except (InvalidSpec, TypeError, ValueError, AttributeError) as error:
+        # One undecodable object says nothing about the world.
+        return Unknown("ReferencesInvalid", f"{name} cannot be decoded: {error}")

@@ -1,0 +1,369 @@
+"""Performs what was decided: one API call for each action, with the precondition that the action carries.
+
+The answer of every write is fed into the cache, so that the next pass sees it. What cannot be done is raised as
+`StepFailed`, in the words that the next observation shows to the core.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from fivespot.adapters.kube.control.children import Child, Children, child_key
+from fivespot.adapters.kube.control.observe import CAPI_MACHINES, dependent_stream
+from fivespot.adapters.kube.control.watches import Stream, Watches
+from fivespot.adapters.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    KindNotServed,
+    NotFound,
+    Throttled,
+)
+from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.resources import NODES, PODS, Object, Resource
+from fivespot.core.api.codec import decode_metadata
+from fivespot.core.decision import actions as act
+from fivespot.core.decision.knowledge import Unknown
+from fivespot.core.decision.observation import BlockedEviction, MachineView
+from fivespot.core.decision.scene import is_ours
+from fivespot.core.decision.taints import taints_annotation
+from fivespot.core.errors import FivespotError
+from fivespot.core.names import (
+    APPLIED_TAINTS,
+    CORDONED_BY,
+    FIELD_MANAGER,
+    FINALIZER,
+    MACHINE_KIND,
+    RECLAIM_REQUESTED,
+    TAINT_FIELD_MANAGER,
+)
+
+_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+
+
+class StepFailed(FivespotError):  # noqa: N818 - what the core calls a Failure
+    """An action could not be done.
+
+    Attributes:
+        step: what was tried, `create infrastructure`.
+        reason: the API's reason, or NameConflict.
+    """
+
+    def __init__(self, step: str, reason: str, message: str) -> None:
+        super().__init__(step, reason, message)
+        self.step = step
+        self.reason = reason
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.step}: {self.message}"
+
+
+@attrs.define(kw_only=True)
+class Outcome:
+    """What came of a decision's actions.
+
+    Attributes:
+        failed: the first action that could not be done.
+        blocked: evictions that a budget refused.
+    """
+
+    failed: StepFailed | None = None
+    blocked: list[BlockedEviction] = attrs.field(factory=list)
+
+
+class Performer:
+    """Performs actions for any machine. `machines` is the cache that ScheduledMachine writes are fed into."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        watches: Watches,
+        children: Children,
+        machines: Resource,
+        machines_stream: Stream,
+    ) -> None:
+        self._gateway = gateway
+        self._watches = watches
+        self._children = children
+        self._machines = machines
+        self._machines_stream = machines_stream
+
+    async def perform(self, machine: MachineView, groups: tuple[act.Group, ...]) -> Outcome:
+        """Do the groups in order, the members of each in parallel; a failed required group ends it."""
+        outcome = Outcome()
+        for group in groups:
+            results = await asyncio.gather(
+                *(self._one(machine, action, outcome) for action in group.actions), return_exceptions=True
+            )
+            for result in results:
+                if isinstance(result, StepFailed):
+                    outcome.failed = outcome.failed or result
+                elif isinstance(result, BaseException):
+                    raise result
+            if outcome.failed is not None and group.required:
+                break
+        return outcome
+
+    async def _one(self, machine: MachineView, action: act.Action, outcome: Outcome) -> None:
+        step = _step(action)
+        try:
+            match action:
+                case act.AddFinalizer() | act.RemoveFinalizer():
+                    await self._finalizer(machine, action)
+                case act.Create():
+                    await self._create(machine, action)
+                case act.Delete():
+                    await self._delete(machine, action)
+                case act.AnnotateMachine() | act.LabelMachine() | act.AdoptOwner():
+                    await self._patch_ours(machine, action)
+                case _:
+                    await self._in_child(machine, action, outcome)
+        except StepFailed:
+            raise
+        except Conflict:
+            # Somebody was faster: the next pass sees what they did.
+            return
+        except (ApiError, KindNotServed) as error:
+            reason = error.reason if isinstance(error, ApiError) else "NotServed"
+            raise StepFailed(step, reason or type(error).__name__, str(error)) from error
+
+    # The machine itself
+
+    async def _finalizer(self, machine: MachineView, action: act.AddFinalizer | act.RemoveFinalizer) -> None:
+        meta = machine.metadata
+        kept = [name for name in meta.finalizers if name != FINALIZER]
+        finalizers = [*kept, FINALIZER] if isinstance(action, act.AddFinalizer) else kept
+        patch = {"metadata": {"resourceVersion": action.resource_version, "finalizers": finalizers}}
+        try:
+            body = await self._gateway.merge_patch(
+                self._machines, meta.namespace, meta.name, patch, field_manager=FIELD_MANAGER
+            )
+        except NotFound:
+            return
+        self._feed(self._machines_stream, body)
+
+    # What is created for it
+
+    def _stream(self, machine: MachineView, role: act.Role) -> Stream | None:
+        return CAPI_MACHINES if role is act.Role.MACHINE else dependent_stream(machine, role)
+
+    async def _create(self, machine: MachineView, action: act.Create) -> None:
+        group, _, version = str(action.manifest["apiVersion"]).rpartition("/")
+        resource = await self._gateway.resolve(group, str(action.manifest["kind"]), version)
+        namespace = machine.metadata.namespace
+        try:
+            body = await self._gateway.create(resource, namespace, dict(action.manifest))
+        except AlreadyExists:
+            body = await self._gateway.get(resource, namespace, action.name)
+            self._require_ours(machine, action, body)
+        self._feed(self._stream(machine, action.role), body)
+
+    def _require_ours(self, machine: MachineView, action: act.Create, body: Object) -> None:
+        """An object of ours is success; one that is going is waited for; anything else is never adopted."""
+        recorded = {
+            act.Role.MACHINE: machine.status.machine_ref,
+            act.Role.BOOTSTRAP: machine.status.bootstrap_ref,
+            act.Role.INFRASTRUCTURE: machine.status.infrastructure_ref,
+        }[action.role]
+        if not is_ours(decode_metadata(body.get("metadata")), machine.metadata, recorded):
+            message = f"{body.get('kind')} {action.name} exists and is not ours; rename it or this machine"
+            raise StepFailed(_step(action), "NameConflict", message)
+
+    async def _delete(self, machine: MachineView, action: act.Delete) -> None:
+        target = action.target
+        group, _, version = target.api_version.rpartition("/")
+        # v1beta2 references carry the group alone.
+        group, version = (target.api_version, "") if not group else (group, version)
+        resource = await self._gateway.resolve(group, target.kind, version or None)
+        namespace = machine.metadata.namespace
+        stream = self._stream(machine, action.role)
+        reflector = self._watches.reflector(stream) if stream is not None else None
+        try:
+            body = await self._gateway.delete(
+                resource, namespace, target.name, uid=target.uid, propagation="Background"
+            )
+        except Conflict:
+            # Another object by now: there is nothing of ours to delete.
+            return
+        except NotFound:
+            body = None
+        if reflector is None:
+            return
+        if body is not None and (body.get("metadata") or {}).get("deletionTimestamp"):
+            reflector.feed(body)
+        else:
+            reflector.forget(namespace, target.name, target.uid)
+
+    async def _patch_ours(
+        self, machine: MachineView, action: act.AnnotateMachine | act.LabelMachine | act.AdoptOwner
+    ) -> None:
+        role = action.role if isinstance(action, act.AdoptOwner) else act.Role.MACHINE
+        stream = self._stream(machine, role)
+        reflector = self._watches.reflector(stream) if stream is not None else None
+        if stream is None or reflector is None:
+            return
+        namespace, target = machine.metadata.namespace, action.target
+        patch: dict[str, Any]
+        if isinstance(action, act.AnnotateMachine):
+            patch = {"annotations": dict(action.annotations)}
+        elif isinstance(action, act.LabelMachine):
+            patch = {"labels": dict(action.labels), "annotations": dict(action.annotations)}
+        else:
+            body = reflector.get(namespace, target.name) or {}
+            patch = {
+                "resourceVersion": action.resource_version,
+                "ownerReferences": _adopted(body, machine),
+            }
+        patch["uid"] = target.uid
+        try:
+            body = await self._gateway.merge_patch(
+                reflector.resource, namespace, target.name, {"metadata": patch}, field_manager=FIELD_MANAGER
+            )
+        except NotFound:
+            return
+        self._feed(stream, body)
+
+    # The child cluster
+
+    async def _in_child(self, machine: MachineView, action: act.Action, outcome: Outcome) -> None:
+        child = self._children.get(child_key(machine))
+        if isinstance(child, Unknown):
+            raise StepFailed(_step(action), child.reason, child.why)
+        match action:
+            case act.Cordon():
+                patch = {
+                    "spec": {"unschedulable": True},
+                    "metadata": {"annotations": {CORDONED_BY: action.mark}},
+                }
+                await self._patch_node(child, action.node, action.resource_version, patch, FIELD_MANAGER)
+            case act.Uncordon():
+                patch = {"spec": {"unschedulable": None}, "metadata": {"annotations": {CORDONED_BY: None}}}
+                await self._patch_node(child, action.node, action.resource_version, patch, FIELD_MANAGER)
+            case act.SetTaints():
+                await self._set_taints(child, action)
+            case act.EvictPod():
+                await self._evict(child, action, outcome)
+            case act.DeletePod():
+                await _ignoring_gone(
+                    child.gateway.delete(PODS, action.namespace, action.name, uid=action.uid, grace_seconds=0)
+                )
+            case act.DeleteNode():
+                await _ignoring_gone(child.gateway.delete(NODES, None, action.node, uid=action.uid))
+            case act.ClearReclaimRequest():
+                await self._clear_request(child, action)
+            case _:
+                message = f"no way to perform {action!r}"
+                raise TypeError(message)
+
+    async def _patch_node(
+        self, child: Child, node: str, resource_version: str, patch: dict[str, Any], manager: str
+    ) -> None:
+        patch.setdefault("metadata", {})["resourceVersion"] = resource_version
+        body = await child.gateway.merge_patch(NODES, None, node, patch, field_manager=manager)
+        if child.nodes is not None:
+            child.nodes.feed(body)
+
+    async def _set_taints(self, child: Child, action: act.SetTaints) -> None:
+        taints = [
+            {key: value for key, value in (("key", t.key), ("value", t.value), ("effect", t.effect)) if value}
+            for t in action.taints
+        ]
+        annotation = taints_annotation(action.applied) if action.applied else None
+        patch = {
+            "spec": {"taints": taints or None},
+            "metadata": {"annotations": {APPLIED_TAINTS: annotation}},
+        }
+        await self._patch_node(child, action.node, action.resource_version, patch, TAINT_FIELD_MANAGER)
+
+    async def _evict(self, child: Child, action: act.EvictPod, outcome: Outcome) -> None:
+        try:
+            await child.gateway.evict(
+                action.namespace, action.name, uid=action.uid, grace_seconds=action.grace_seconds
+            )
+        except NotFound:
+            return
+        except Throttled as error:
+            if not error.cause:
+                raise
+            outcome.blocked.append(BlockedEviction(uid=action.uid, by=_budget(error)))
+        except Forbidden as error:
+            if _NAMESPACE_TERMINATING not in error.causes:
+                raise
+
+    async def _clear_request(self, child: Child, action: act.ClearReclaimRequest) -> None:
+        body = child.nodes.get(None, action.node.name) if child.nodes is not None else None
+        annotations = (body or {}).get("metadata", {}).get("annotations") or {}
+        if RECLAIM_REQUESTED not in annotations:
+            return
+        patch: list[Mapping[str, Any]] = [
+            {"op": "test", "path": "/metadata/uid", "value": action.node.uid},
+            {
+                "op": "test",
+                "path": f"/metadata/annotations/{_pointer(RECLAIM_REQUESTED)}",
+                "value": annotations[RECLAIM_REQUESTED],
+            },
+        ]
+        patch += [
+            {"op": "remove", "path": f"/metadata/annotations/{_pointer(key)}"}
+            for key in act.NO_REQUEST
+            if key in annotations
+        ]
+        body = await child.gateway.json_patch(
+            NODES, None, action.node.name, patch, field_manager=FIELD_MANAGER
+        )
+        if child.nodes is not None:
+            child.nodes.feed(body)
+
+    def _feed(self, stream: Stream | None, body: Object) -> None:
+        reflector = self._watches.reflector(stream) if stream is not None else None
+        if reflector is not None:
+            reflector.feed(body)
+
+
+async def _ignoring_gone(call: Any) -> None:
+    try:
+        await call
+    except NotFound:
+        return
+
+
+def _adopted(body: Object, machine: MachineView) -> list[dict[str, Any]]:
+    owners = (body.get("metadata") or {}).get("ownerReferences") or []
+    name, uid = machine.metadata.name, machine.metadata.uid
+    return [
+        {**owner, "uid": uid}
+        if (owner.get("kind"), owner.get("name")) == (MACHINE_KIND, name)
+        else dict(owner)
+        for owner in owners
+    ]
+
+
+def _budget(error: Throttled) -> str:
+    """The budget in the server's words, which name it."""
+    causes = error.details.get("causes") or []
+    texts = [
+        str(cause.get("message")) for cause in causes if isinstance(cause, Mapping) and cause.get("message")
+    ]
+    return texts[0] if texts else error.message
+
+
+def _pointer(key: str) -> str:
+    """A key as a JSON pointer's step (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _step(action: act.Action) -> str:
+    """What is tried, in the verbs that `core.decision.report` knows."""
+    match action:
+        case act.Create() | act.Delete():
+            return f"{'create' if isinstance(action, act.Create) else 'delete'} {action.role.value}"
+        case act.EvictPod():
+            return f"evict {action.namespace}/{action.name}"
+        case act.SetTaints():
+            return f"taint node {action.node}"
+        case _:
+            return type(action).__name__

@@ -1,0 +1,151 @@
+"""The provider controllers of the schedule engine: state what a schedule says now, and sleep until it changes."""
+
+import asyncio
+import logging
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import attrs
+
+from fivespot.adapters.kube.control.watches import Stream, Watches
+from fivespot.adapters.kube.errors import ApiError, Conflict, NotFound
+from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.resources import Object, Resource
+from fivespot.adapters.kube.workqueue import WorkQueue
+from fivespot.core.api.codec import encode
+from fivespot.core.api.kinds import Kind
+from fivespot.core.errors import InvalidSpec
+from fivespot.core.names import PROVIDER_FIELD_MANAGER
+from fivespot.core.ports import Clock
+from fivespot.core.provider.publish import publish, stored_status
+from fivespot.core.schedule import Schedule, compile_schedule
+
+_LOG: Final = logging.getLogger(__name__)
+_SLICE: Final = 60.0
+
+
+@attrs.define(kw_only=True)
+class _Known:
+    """A schedule as last read; compiled once for each generation."""
+
+    body: Object
+    generation: int
+    schedule: Schedule | InvalidSpec
+
+
+class ScheduleController:
+    """Publishes `status` of every object of one schedule kind. It reads nothing else and never writes spec."""
+
+    def __init__(
+        self, gateway: Gateway, clock: Clock, kind: Kind, *, clock_trusted_from: datetime, workers: int = 8
+    ) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._kind = kind
+        self._trusted_from = clock_trusted_from
+        self._workers = workers
+        self._queue: WorkQueue[str] = WorkQueue(clock)
+        self._known: dict[str, _Known] = {}
+        self._stream = Stream(group=kind.group, kind=kind.name, version=kind.version)
+        self._watches = Watches(
+            gateway, clock, on_change=self._changed, on_state=lambda _stream, _users: None
+        )
+
+    async def run(self) -> None:
+        """Run until cancelled.
+
+        Raises:
+            KindNotServed: the CRD is not installed.
+        """
+        resource = await self._gateway.resolve(self._stream.group, self._stream.kind, self._stream.version)
+        self._watches.want("controller", [self._stream])
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(self._workers):
+                    group.create_task(self._work(resource), name=f"{self._kind.name} worker {number}")
+        finally:
+            await self._watches.close()
+
+    def _changed(self, _stream: Stream, old: Object | None, new: Object | None) -> None:
+        body = new if new is not None else old
+        metadata: dict[str, Any] = (body or {}).get("metadata") or {}
+        key = f"{metadata.get('namespace')}/{metadata.get('name')}"
+        if new is None:
+            self._known.pop(key, None)
+            self._queue.forget(key)
+            return
+        generation = int(metadata.get("generation") or 0)
+        before = self._known.get(key)
+        # The same name may come back as another object with the same generation.
+        same = before is not None and _identity(before.body) == _identity(new)
+        schedule = before.schedule if before is not None and same else self._compiled(new)
+        self._known[key] = _Known(body=new, generation=generation, schedule=schedule)
+        self._queue.add(key)
+
+    def _compiled(self, body: Object) -> Schedule | InvalidSpec:
+        try:
+            return compile_schedule(self._kind.name, body.get("spec"))
+        except InvalidSpec as error:
+            return error.below("spec")
+
+    async def _work(self, resource: Resource) -> None:
+        while True:
+            key = await self._queue.get()
+            try:
+                await self._publish(resource, key)
+                self._queue.forget(key)
+            except (NotFound, Conflict):
+                # Gone, or changed: the watch says so, and the key comes again.
+                pass
+            except ApiError as error:
+                _LOG.warning("%s %s: %s", self._kind.name, key, error)
+                self._queue.retry(key)
+            except Exception:  # noqa: BLE001 - one schedule's surprise must not stop the others
+                _LOG.exception("%s %s: a pass failed", self._kind.name, key)
+                self._queue.retry(key)
+            finally:
+                self._queue.done(key)
+
+    async def _publish(self, resource: Resource, key: str) -> None:
+        known = self._known.get(key)
+        if known is None:
+            return
+        metadata = known.body["metadata"]
+        stored = stored_status(known.body.get("status"))
+        now = self._clock.now()
+        made = publish(
+            self._kind.name,
+            known.schedule,
+            known.generation,
+            stored,
+            now,
+            clock_trusted_from=self._trusted_from,
+        )
+        if made.status != stored:
+            patch = {
+                "metadata": {"resourceVersion": metadata["resourceVersion"]},
+                "status": encode(made.status, nulls=True),
+            }
+            body = await self._gateway.merge_patch(
+                resource,
+                metadata["namespace"],
+                metadata["name"],
+                patch,
+                subresource="status",
+                field_manager=PROVIDER_FIELD_MANAGER,
+            )
+            reflector = self._watches.reflector(self._stream)
+            if reflector is not None:
+                reflector.feed(body)
+            if made.status.active is not stored.active:
+                answer = "active" if made.status.active else "inactive"
+                _LOG.info("%s %s: %s", self._kind.name, key, answer)
+        if made.wake_at is not None:
+            wait = max(timedelta(), made.wake_at - self._clock.now()).total_seconds()
+            # In slices, so that clock steps and a suspended machine are noticed.
+            self._queue.add_at(key, self._clock.monotonic() + min(wait, _SLICE))
+
+
+def _identity(body: Object) -> tuple[object, object]:
+    metadata = body.get("metadata") or {}
+    return metadata.get("uid"), metadata.get("generation")

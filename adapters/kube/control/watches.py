@@ -1,0 +1,196 @@
+"""One stream per kind in use, whatever the number of machines: it starts with the first user and stops with the last."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Final, TypeAlias
+
+import attrs
+
+from fivespot.adapters.kube.errors import ApiError, KindNotServed
+from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.reflector import Reflector
+from fivespot.adapters.kube.resources import Object, Resource
+from fivespot.core.ports import Clock
+
+_LOOK_AGAIN: Final = 30.0
+_TRY_AGAIN: Final = 5.0
+
+
+@attrs.frozen(kw_only=True)
+class Stream:
+    """What is watched: a kind, and which of its objects. The version is found out, the asked one preferred."""
+
+    group: str
+    kind: str
+    version: str | None = None
+    labels: str | None = None
+    fields: str | None = None
+
+
+Changed: TypeAlias = Callable[[Stream, Object | None, Object | None], None]
+"""Called with the stream, the object before and the object after a change; must not block."""
+StateChanged: TypeAlias = Callable[[Stream, frozenset[str]], None]
+"""Called with a stream and its users when it became synced, served, or not served any more."""
+
+
+@attrs.define(kw_only=True, eq=False)
+class _Running:
+    users: set[str] = attrs.field(factory=set)
+    task: "asyncio.Task[None] | None" = None
+    reflector: Reflector | None = None
+    served: bool = True
+    fault: str = ""
+
+
+class Watches:
+    """Reflectors by stream, with the users of each. A kind that is not served is looked for every 30 s with jitter."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        clock: Clock,
+        *,
+        on_change: Changed,
+        on_state: StateChanged,
+        random: Random | None = None,
+    ) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._on_change = on_change
+        self._on_state = on_state
+        self._random = random or Random()  # noqa: S311 - jitter, not a secret
+        self._running: dict[Stream, _Running] = {}
+        self._wanted: dict[str, frozenset[Stream]] = {}
+
+    def want(self, user: str, streams: Iterable[Stream]) -> None:
+        """Say which streams a user needs from now on; none releases all of them."""
+        wanted = frozenset(streams)
+        before = self._wanted.get(user, frozenset())
+        if wanted:
+            self._wanted[user] = wanted
+        else:
+            self._wanted.pop(user, None)
+        for stream in wanted - before:
+            self._join(user, stream)
+        for stream in before - wanted:
+            self._leave(user, stream)
+
+    def reflector(self, stream: Stream) -> Reflector | None:
+        """The cache of a stream, None while its kind is not known to be served."""
+        running = self._running.get(stream)
+        return running.reflector if running is not None else None
+
+    def served(self, stream: Stream) -> bool:
+        """False once the API server has said that it does not serve the kind."""
+        running = self._running.get(stream)
+        return running is not None and running.served
+
+    def pending(self, stream: Stream) -> bool:
+        """Whether the first answer about a stream is still under way: nothing is known, and nothing is wrong yet."""
+        running = self._running.get(stream)
+        if running is None or running.fault or not running.served:
+            return False
+        reflector = running.reflector
+        return reflector is None or (not reflector.synced.is_set() and reflector.failing is None)
+
+    def pending_for(self, user: str) -> bool:
+        """Whether any stream of a user is pending."""
+        return any(self.pending(stream) for stream in self._wanted.get(user, ()))
+
+    def fault(self, stream: Stream) -> str:
+        """Why a stream has nothing yet, for people; empty when nothing is wrong."""
+        running = self._running.get(stream)
+        if running is None:
+            return ""
+        failing = running.reflector.failing if running.reflector is not None else None
+        return running.fault or (str(failing) if failing is not None else "")
+
+    async def close(self) -> None:
+        """Stop every stream."""
+        tasks = [running.task for running in self._running.values() if running.task is not None]
+        self._running.clear()
+        self._wanted.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _join(self, user: str, stream: Stream) -> None:
+        running = self._running.get(stream)
+        if running is None:
+            running = self._running[stream] = _Running()
+            running.task = asyncio.get_running_loop().create_task(
+                self._run(stream, running), name=f"watch {stream.kind}"
+            )
+        running.users.add(user)
+
+    def _leave(self, user: str, stream: Stream) -> None:
+        running = self._running[stream]
+        running.users.discard(user)
+        if not running.users:
+            del self._running[stream]
+            if running.task is not None:
+                running.task.cancel()
+
+    async def _run(self, stream: Stream, running: _Running) -> None:
+        """Find the kind and reflect it, and find it anew when it is served no longer, for as long as anybody uses it.
+
+        A CRD may come back with another version or another plural; nothing of before is assumed then.
+        """
+        while True:
+            resource = await self._resolve(stream, running)
+            lost = asyncio.Event()
+            running.reflector = reflector = self._made(stream, resource, lost)
+            following = asyncio.get_running_loop().create_task(
+                reflector.run(), name=f"follow {resource.label}"
+            )
+            telling = asyncio.get_running_loop().create_task(
+                self._tell_when_synced(stream, running, reflector)
+            )
+            try:
+                await lost.wait()
+            finally:
+                for task in (following, telling):
+                    task.cancel()
+                await asyncio.gather(following, telling, return_exceptions=True)
+            running.reflector, running.served = None, False
+            self._tell(stream, running)
+
+    def _made(self, stream: Stream, resource: Resource, lost: asyncio.Event) -> Reflector:
+        return Reflector(
+            self._gateway,
+            resource,
+            label_selector=stream.labels,
+            field_selector=stream.fields,
+            clock=self._clock,
+            on_change=lambda _key, old, new: self._on_change(stream, old, new),
+            on_served_change=lambda served: None if served else lost.set(),
+        )
+
+    async def _tell_when_synced(self, stream: Stream, running: _Running, reflector: Reflector) -> None:
+        await reflector.synced.wait()
+        self._tell(stream, running)
+
+    async def _resolve(self, stream: Stream, running: _Running) -> Resource:
+        while True:
+            try:
+                resource = await self._gateway.resolve(stream.group, stream.kind, stream.version)
+            except KindNotServed as error:
+                wait = _LOOK_AGAIN
+                told = running.served
+                running.served, running.fault = False, str(error)
+                if told:
+                    self._tell(stream, running)
+            except ApiError as error:
+                wait = _TRY_AGAIN
+                if running.fault != str(error):
+                    running.fault = str(error)
+                    self._tell(stream, running)
+            else:
+                running.served, running.fault = True, ""
+                return resource
+            jitter = self._random.uniform(0.8, 1.2)
+            await self._clock.sleep_until(self._clock.monotonic() + wait * jitter)
+
+    def _tell(self, stream: Stream, running: _Running) -> None:
+        self._on_state(stream, frozenset(running.users))

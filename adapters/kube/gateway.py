@@ -1,0 +1,244 @@
+"""Requests to one API server: the only module that knows kr8s.
+
+kr8s loads the kubeconfig, runs its exec plugin, makes the TLS context and sends (ADR/0008). The rest of it is left
+alone for what it does under load or failure: its objects, its watch, its discovery, its answer to 401 and 403 (a new
+client, and every stream torn down); and `kr8s.api()`, which sends a request without a time limit, may hand out the
+client of another cluster, and leaves private keys behind in the temporary folder when the server is down.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import kr8s
+import yaml
+from kr8s.asyncio import Api
+
+from fivespot._version import VERSION
+from fivespot.adapters.kube.connecting import SERVICE_ACCOUNT, in_cluster
+from fivespot.adapters.kube.credentials import BearerAuth, FixedToken, PluginToken, TokenFile, Tokens
+from fivespot.adapters.kube.errors import NoCluster
+from fivespot.adapters.kube.exchange import Exchange, Params
+from fivespot.adapters.kube.kubeconfig import KubeconfigRejected, inline_kubeconfig
+from fivespot.adapters.kube.operations import Operations
+from fivespot.adapters.kube.resources import Object
+
+_LOG = logging.getLogger(__name__)
+
+IN_FLIGHT = 8
+"""Requests at once: a real API server does no more work for 16 than for 8."""
+ANSWER_BYTES = 512 * 1024 * 1024
+CHILD_ANSWER_BYTES = 64 * 1024 * 1024
+"""A child cluster belongs to somebody else, and its server may say anything."""
+
+# httpx's own bound is 100 connections; the 101st watch would wait for one to end.
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=45)
+
+# What kr8s lets through for a kubeconfig or a plugin that is not as it should be.
+_LOADING = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, yaml.YAMLError)
+
+
+class Gateway(Operations):
+    """One cluster, as one account. Made by `connect` or `from_kubeconfig`; close it.
+
+    Attributes:
+        server: the URL of the API server.
+        namespace: the account's own: of the pod, or of the kubeconfig's context.
+        urgent: the same operations without waiting for a slot among the requests in flight; for lease renewal.
+    """
+
+    def __init__(self, api: Api, tokens: Tokens, *, namespace: str, in_flight: int, bound: int) -> None:
+        self._api = api
+        self._auth = BearerAuth(tokens)
+        self._closed = False
+        self.server = api.auth.server
+        self.namespace = namespace
+        slots = asyncio.Semaphore(in_flight)
+        super().__init__(Exchange(self._send, slots=slots, bound=bound, server=self.server))
+        unbounded = Exchange(self._send, slots=None, bound=bound, server=self.server)
+        self.urgent = Operations(unbounded, self._resolver)
+
+    @classmethod
+    async def connect(
+        cls,
+        *,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+        in_flight: int = IN_FLIGHT,
+        service_account: Path = SERVICE_ACCOUNT,
+    ) -> Self:
+        """The cluster of a kubeconfig or, in a pod where none is named, the pod's own.
+
+        Nothing is sent yet: a server that is down is an error of the first request. In a pod neither $KUBECONFIG nor
+        ~/.kube/config counts; elsewhere they do, as for kubectl.
+
+        Raises:
+            NoCluster: no kubeconfig, or one that cannot be used.
+        """
+        if kubeconfig is None and context is None and (here := in_cluster(service_account)) is not None:
+            api = _api(here.kubeconfig)
+            tokens: Tokens = TokenFile(here.token_file)
+            await _open(api, shown="the pod's ServiceAccount")
+            return cls(api, tokens, namespace=here.namespace, in_flight=in_flight, bound=ANSWER_BYTES)
+        shown = str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
+        api = _api(None if kubeconfig is None else str(kubeconfig), context)
+        await _open(api, shown=shown)
+        namespace = str(_entries(api)[0].get("namespace") or "default")
+        return cls(api, _tokens(api), namespace=namespace, in_flight=in_flight, bound=ANSWER_BYTES)
+
+    @classmethod
+    async def from_kubeconfig(cls, text: str, *, allow_local: bool, in_flight: int = IN_FLIGHT) -> Self:
+        """The child cluster of a kubeconfig that came out of a Secret; nothing is sent yet.
+
+        Raises:
+            KubeconfigRejected: it asks for anything but inline credentials and https.
+        """
+        # In a thread: parsing the largest text that is allowed takes a second.
+        config = await asyncio.to_thread(inline_kubeconfig, text, allow_local=allow_local)
+        api = _api(config)
+        try:
+            await _open(api, shown="the Secret")
+        except NoCluster as error:
+            remedy = "certificate, key and authority have to be readable, and to fit together"
+            raise KubeconfigRejected("", remedy) from error
+        return cls(api, _tokens(api), namespace="default", in_flight=in_flight, bound=CHILD_ANSWER_BYTES)
+
+    async def close(self) -> None:
+        """End all requests and watches; those in flight fail with Unavailable. A second call does nothing."""
+        self._closed = True
+        if self._api._session is not None:  # noqa: SLF001 - see _open
+            await self._api._session.aclose()  # noqa: SLF001
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @contextlib.asynccontextmanager
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        timeout: httpx.Timeout,  # noqa: ASYNC109 - httpx's limits on connecting and silence
+    ) -> AsyncIterator[httpx.Response]:
+        if self._closed:
+            # kr8s would open a new client.
+            message = "the gateway is closed"
+            raise httpx.ConnectError(message)
+        base, _, last = path.rpartition("/")
+        try:
+            async with self._api.call_api(
+                method,
+                version="",
+                # kr8s joins base and url with a slash and insists on a base; /version/ is served like /version.
+                base=base or path,
+                url=last if base else "",
+                raise_for_status=False,
+                stream=True,
+                params=params,
+                content=content,
+                headers=headers,
+                timeout=timeout,
+                auth=self._auth,
+            ) as response:
+                yield response
+        except kr8s.APITimeoutError as error:
+            # It hides which limit it was, and whether the request had been sent.
+            raise error.__cause__ or TimeoutError from error
+
+
+def _api(kubeconfig: Object | str | None, context: str | None = None) -> Api:
+    # Without a ServiceAccount folder it cannot fall back on one, which would be another account than was asked for.
+    return Api(kubeconfig=kubeconfig, context=context, serviceaccount="", bypass_factory=True)
+
+
+async def _open(api: Api, *, shown: str) -> None:
+    """Load the configuration and make the client, without a request.
+
+    kr8s makes its client in the first request: two first requests make two of them and lose one, with its sockets.
+    Its client follows redirects, which a child's server could point at our own network, and holds 100 connections.
+    """
+    try:
+        verify = await _load(api)
+        api._session = httpx.AsyncClient(  # noqa: SLF001 - kr8s is pinned; there is no other way to set its limits
+            base_url=api.auth.server,
+            headers={"User-Agent": f"5spot/{VERSION}"},
+            verify=verify,
+            timeout=httpx.Timeout(30.0),
+            follow_redirects=False,
+            proxy=api.auth.proxy,
+            limits=_LIMITS,
+        )
+    except _LOADING as error:
+        message = f"no cluster to talk to by {shown}: {error}; name another kubeconfig or context"
+        raise NoCluster(message) from error
+
+
+async def _load(api: Api) -> ssl.SSLContext | bool:
+    try:
+        await api.auth
+        verify: ssl.SSLContext | bool = await api.auth.ssl_context()  # type: ignore[no-untyped-call]
+    finally:
+        _shred(api)
+    return verify
+
+
+def _shred(api: Api) -> None:
+    """Delete the files that kr8s has written for inline certificates and keys; the TLS context has read them."""
+    _, cluster, user = _entries(api)
+    written = (
+        (user, "client-key-data", api.auth.client_key_file),
+        (user, "client-certificate-data", api.auth.client_cert_file),
+        (cluster, "certificate-authority-data", api.auth.server_ca_file),
+    )
+    for entry, field, path in written:
+        if path is not None and field in entry:
+            Path(path).unlink(missing_ok=True)
+
+
+def _entries(api: Api) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]:
+    """Context, cluster and user in use, in kr8s' own words, exec plugin's certificates included; empty when unknown."""
+    try:
+        config = api.auth.kubeconfig
+        context = config.get_context(api.auth.active_context)
+        return context, config.get_cluster(context["cluster"]), config.get_user(context["user"])
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return {}, {}, {}
+
+
+def _tokens(api: Api) -> Tokens:
+    user = _entries(api)[2]
+    token = api.auth.token.strip() if api.auth.token else None
+    if "exec" in user:
+        return PluginToken(token, _plugin(api))
+    if path := user.get("tokenFile"):
+        # Relative to the kubeconfig that says so, as kubectl reads it.
+        return TokenFile(Path(str(api.auth.kubeconfig.get_path(api.auth.active_context))).parent / str(path))
+    return FixedToken(token)
+
+
+def _plugin(api: Api) -> "Callable[[], Any]":
+    async def run() -> str | None:
+        try:
+            await api.auth.reauthenticate()
+        except _LOADING as error:
+            _LOG.warning("the kubeconfig's exec plugin failed, the token before is used: %s", error)
+        finally:
+            _shred(api)
+        return api.auth.token.strip() if api.auth.token else None
+
+    return run

@@ -1,0 +1,207 @@
+"""A cache of one resource that follows the server: list, then watch, for ever.
+
+The reader never waits for whoever uses the cache: it updates the cache and calls `on_change`, which marks a key and
+returns. What an event means for the cache is decided in `watching`; here are the waiting, the order and the callbacks.
+
+Not here: which kinds are followed, and for whom.
+"""
+
+import logging
+from asyncio import Event
+from collections import Counter
+from collections.abc import Callable
+from contextlib import aclosing
+from random import Random
+
+from fivespot.adapters.kube.backoff import STREAM
+from fivespot.adapters.kube.errors import ApiError, Gone, NotFound
+from fivespot.adapters.kube.reads import Reads
+from fivespot.adapters.kube.resources import Object, Resource
+from fivespot.adapters.kube.watching import Change, Key, Watching
+from fivespot.core.ports import Clock
+
+_LOG = logging.getLogger(__name__)
+
+SHORTEST, LONGEST = 120.0, 240.0
+"""Seconds that the server is asked to keep a stream; each stream draws its own, so that they do not end together."""
+LOOK_AGAIN = 30.0
+"""Seconds, give or take a fifth, after which a kind that is not served is looked for again."""
+_SETTLED = 30.0
+"""A stream that lasted so many seconds was alive, even if nothing happened in it."""
+
+
+class Reflector:
+    """The objects of one resource, or of a part of it that selectors name.
+
+    Args:
+        gateway: where to ask.
+        resource: what to follow.
+        clock: for pauses and for `age`.
+        namespace: one namespace; all of them when None.
+        label_selector: as in a URL.
+        field_selector: as in a URL.
+        on_change: called with key, old and new object after the cache has changed; must not block.
+        on_served_change: called with the new value when `served` changes; must not block.
+        random: for jitter.
+
+    Attributes:
+        synced: set once it is known what there is: a list has been read, or the kind is not served.
+        failing: the error of the last try, None while all is well.
+        restart_reasons: how often a stream has ended, by reason: `end`, `gone`, `error`.
+    """
+
+    def __init__(
+        self,
+        gateway: Reads,
+        resource: Resource,
+        *,
+        clock: Clock,
+        on_change: Callable[[Key, Object | None, Object | None], None],
+        on_served_change: Callable[[bool], None] | None = None,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self.resource = resource
+        self.synced = Event()
+        self.failing: ApiError | None = None
+        self.restart_reasons: Counter[str] = Counter()
+        self._gateway = gateway
+        self._clock = clock
+        self._selection = (namespace, label_selector, field_selector)
+        self._on_change = on_change
+        self._on_served_change = on_served_change or (lambda _: None)
+        self._random = random or Random()  # noqa: S311 - for jitter
+        self._state = Watching()
+        self._failures = 0
+        self._heard = float("-inf")
+
+    async def run(self) -> None:
+        """Follow for ever; cancel it to stop."""
+        while True:
+            delay = await self.step()
+            await self._clock.sleep_until(self._clock.monotonic() + delay)
+
+    async def step(self) -> float:
+        """One list, or one stream to its end.
+
+        Returns:
+            Seconds to wait before the next step.
+        """
+        if self._state.version is None:
+            return await self._list()
+        return await self._watch(self._state.version)
+
+    @property
+    def served(self) -> bool:
+        """False once the server has said that it does not serve the kind; the cache is empty then, and says nothing."""
+        return self._state.served
+
+    @property
+    def age(self) -> float:
+        """Seconds since the server was last heard of this resource: list, event or bookmark; infinite before."""
+        return self._clock.monotonic() - self._heard
+
+    @property
+    def restarts(self) -> int:
+        """How many streams have ended."""
+        return self.restart_reasons.total()
+
+    def __len__(self) -> int:
+        return len(self._state.objects)
+
+    def get(self, namespace: str | None, name: str) -> Object | None:
+        """The cached object; read only, and perhaps not the latest."""
+        return self._state.objects.get((namespace or "", name))
+
+    def items(self) -> list[Object]:
+        """All cached objects, in no order."""
+        return list(self._state.objects.values())
+
+    def feed(self, item: Object) -> None:
+        """Take in the answer to a write of our own, unless the stream has told of something later.
+
+        The object has to belong here: selectors are the server's business, and are not looked at.
+        """
+        self._tell(self._state.fed(item))
+
+    def forget(self, namespace: str | None, name: str, uid: str | None = None) -> None:
+        """Take in that the server has told us that an object is gone: a 404, or a deletion without finalizers."""
+        self._tell(self._state.forgotten((namespace or "", name), uid))
+
+    async def _list(self) -> float:
+        was_served = self._state.served
+        try:
+            result = await self._gateway.list(self.resource, *self._selection)
+        except NotFound as error:
+            return self._not_served(error)
+        except ApiError as error:
+            return self._failed(error)
+        changes = self._state.listed(result.items, result.resource_version)
+        self._alive()
+        if not was_served:
+            _LOG.info("%s is served", self.resource.label)
+            self._on_served_change(True)  # noqa: FBT003 - the callback's only argument
+        for change in changes:
+            self._tell(change)
+        self.synced.set()
+        return 0.0
+
+    async def _watch(self, version: str) -> float:
+        seconds = self._random.uniform(SHORTEST, LONGEST)
+        begun = self._clock.monotonic()
+        delivered, error = False, None
+        try:
+            async with aclosing(
+                self._gateway.watch(
+                    self.resource, *self._selection, resource_version=version, timeout_seconds=seconds
+                )
+            ) as events:
+                async for event in events:
+                    delivered = True
+                    self._alive()
+                    self._tell(self._state.event(event))
+        except ApiError as raised:
+            error = raised
+        if delivered or self._clock.monotonic() - begun >= _SETTLED:
+            self._failures = 0
+        return self._ended(error)
+
+    def _ended(self, error: ApiError | None) -> float:
+        first = self._failures == 0
+        # 404 may mean that the kind is gone, which the list will tell; to go on from the version is pointless.
+        if isinstance(error, Gone | NotFound):
+            self.restart_reasons["gone"] += 1
+            self._state.expired()
+            delay = self._failed(error)
+            # The list can follow at once, but a server that always says "too old" must not be asked all the time.
+            return 0.0 if first else delay
+        if error is not None:
+            self.restart_reasons["error"] += 1
+            return self._failed(error)
+        self.restart_reasons["end"] += 1
+        self._failures += 1
+        return STREAM.delay(self._failures, self._random)
+
+    def _not_served(self, error: NotFound) -> float:
+        if self._state.unserved():
+            _LOG.warning("%s", error)
+            self._on_served_change(False)  # noqa: FBT003 - the callback's only argument
+        self.failing, self._failures = None, 0
+        self.synced.set()
+        return LOOK_AGAIN * self._random.uniform(0.8, 1.2)
+
+    def _failed(self, error: ApiError) -> float:
+        self._failures += 1
+        self.failing = error
+        _LOG.info("%s: trying again (%d in a row)", error, self._failures)
+        return STREAM.delay(self._failures, self._random)
+
+    def _alive(self) -> None:
+        self._heard = self._clock.monotonic()
+        self.failing = None
+
+    def _tell(self, change: Change | None) -> None:
+        if change is not None:
+            self._on_change(change.key, change.old, change.new)

@@ -1,0 +1,91 @@
+"""The queue of keys that workers wait on: `queueing` with a clock and an event loop.
+
+Any number of workers: `key = await queue.get()`, work, `forget(key)` or `retry(key)`, and always `done(key)`. All other
+methods return at once and may be called from callbacks; all of them belong to one event loop.
+"""
+
+import asyncio
+from random import Random
+from typing import Generic
+
+from fivespot.adapters.kube.backoff import WORK, Backoff
+from fivespot.adapters.kube.queueing import K, Queue
+from fivespot.core.ports import Clock
+
+
+class WorkQueue(Generic[K]):
+    """Keys to work on, each never twice at once.
+
+    Args:
+        clock: `monotonic` decides when appointments are due.
+        backoff: delays between failures of one key.
+        random: for jitter.
+    """
+
+    def __init__(self, clock: Clock, *, backoff: Backoff = WORK, random: Random | None = None) -> None:
+        self._clock = clock
+        self._random = random or Random()  # noqa: S311 - for jitter
+        self._queue: Queue[K] = Queue(backoff)
+        self._news = asyncio.Event()
+        # One worker at a time watches the clock and the news; the others wait for their turn, in order.
+        self._turn = asyncio.Lock()
+
+    def __len__(self) -> int:
+        """Keys that wait for a worker."""
+        return len(self._queue)
+
+    @property
+    def processing(self) -> frozenset[K]:
+        """Keys that workers are at."""
+        return self._queue.processing
+
+    def add(self, key: K, *, low: bool = False) -> None:
+        """Have the key worked on, once more if it is being worked on; `low` lets every change go first."""
+        self._queue.add(key, low=low)
+        self._news.set()
+
+    def add_at(self, key: K, when: float) -> None:
+        """Have the key worked on when the clock's `monotonic` reaches `when`; the earliest of several counts."""
+        self._queue.add_at(key, when)
+        self._news.set()
+
+    def retry(self, key: K) -> float:
+        """Have a key that failed worked on again, later each time; returns the delay."""
+        delay = self._queue.retry(key, self._clock.monotonic(), self._random)
+        self._news.set()
+        return delay
+
+    def forget(self, key: K) -> None:
+        """The key's work succeeded: its next failure is its first."""
+        self._queue.forget(key)
+
+    def failures(self, key: K) -> int:
+        """The key's failures in a row."""
+        return self._queue.failures(key)
+
+    def done(self, key: K) -> None:
+        """The worker has left the key, well or not."""
+        self._queue.done(key)
+        self._news.set()
+
+    async def get(self) -> K:
+        """The next key; nobody else gets it before `done`."""
+        async with self._turn:
+            while (key := self._queue.take(self._clock.monotonic())) is None:
+                await self._wait()
+            return key
+
+    async def _wait(self) -> None:
+        self._news.clear()
+        due = self._queue.next_due()
+        if due is None:
+            await self._news.wait()
+            return
+        news = asyncio.ensure_future(self._news.wait())
+        time = asyncio.ensure_future(self._clock.sleep_until(due))
+        try:
+            await asyncio.wait((news, time), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            news.cancel()
+            time.cancel()
+            await asyncio.gather(news, time, return_exceptions=True)

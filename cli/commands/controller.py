@@ -1,0 +1,62 @@
+"""`5spot controller`: the machine controller."""
+
+import click
+
+from fivespot.cli.serving import cluster_options, serve
+
+
+@click.group("controller")
+def command() -> None:
+    """The machine controller."""
+
+
+@command.command("run")
+@cluster_options
+@click.option(
+    "--allow-local-child",
+    is_flag=True,
+    envvar="FIVESPOT_ALLOW_LOCAL_CHILD",
+    show_envvar=True,
+    help="Accept child clusters on loopback and link-local addresses (tests, one-machine set-ups).",
+)
+@click.option(
+    "--force-finalizer-on-timeout",
+    is_flag=True,
+    envvar="FIVESPOT_FORCE_FINALIZER_ON_TIMEOUT",
+    show_envvar=True,
+    help="Let a deleted machine go 10 minutes after its bound, even if its host's objects remain.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    envvar="FIVESPOT_WORKERS",
+    show_envvar=True,
+    help="How many machines are worked on at once.",
+)
+def run(
+    kubeconfig: str | None,
+    context: str | None,
+    log_level: str,
+    allow_local_child: bool,
+    force_finalizer_on_timeout: bool,
+    workers: int,
+) -> None:
+    """Make every ScheduledMachine of the cluster exist, or not, as its provider says. Runs until stopped."""
+    from fivespot.adapters.clock import SystemClock  # noqa: PLC0415 - only when it runs
+    from fivespot.adapters.kube.control.machines import MachineController  # noqa: PLC0415
+    from fivespot.adapters.kube.gateway import Gateway  # noqa: PLC0415
+    from fivespot.core.decision.policy import Policy  # noqa: PLC0415
+
+    async def drive(gateway: Gateway) -> None:
+        controller = MachineController(
+            gateway,
+            SystemClock(),
+            policy=Policy(force_finalizer_on_timeout=force_finalizer_on_timeout),
+            allow_local_child=allow_local_child,
+            workers=workers,
+        )
+        await controller.run()
+
+    serve(drive, kubeconfig=kubeconfig, context=context, log_level=log_level)

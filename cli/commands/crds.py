@@ -1,0 +1,40 @@
+"""`5spot crds`: the CustomResourceDefinitions that the models make."""
+
+from pathlib import Path
+
+import click
+import yaml
+
+from fivespot.cli.files import write
+from fivespot.core.api.kinds import KINDS, Kind, crd
+
+HEADER = "# Made from the models by `5spot crds`; change them (core/api/) and run `make generate`.\n"
+
+
+@click.command("crds")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write one file for each kind into this folder.",
+)
+def command(output: Path | None) -> None:
+    """The CustomResourceDefinitions, as YAML.
+
+    Without --output they are printed as one stream, ready for `kubectl apply --server-side -f -`.
+    """
+    if output is None:
+        click.echo("---\n".join(text_of(kind) for kind in KINDS), nl=False)
+        return
+    for kind in KINDS:
+        write(output / file_name(kind), text_of(kind))
+
+
+def file_name(kind: Kind) -> str:
+    """`<plural>.<group>.yaml`, after the name of the object in it."""
+    return f"{kind.plural}.{kind.group}.yaml"
+
+
+def text_of(kind: Kind) -> str:
+    """The file of one kind."""
+    return HEADER + yaml.safe_dump(crd(kind), sort_keys=False, allow_unicode=True, width=1000)

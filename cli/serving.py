@@ -1,0 +1,103 @@
+"""How long-running commands run: one event loop, logs on standard error, an orderly end on SIGTERM and Ctrl-C."""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fivespot.core.errors import FivespotError
+
+if TYPE_CHECKING:
+    from fivespot.adapters.kube.gateway import Gateway
+
+F = TypeVar("F", bound=Callable[..., Any])
+_ABORT_SECONDS = 8.0
+"""What is in hand at the end gets so long; the process is gone within 10 s."""
+
+
+def cluster_options(command: F) -> F:
+    """`--kubeconfig`, `--context` and `--log-level`."""
+    for decorate in (
+        click.option(
+            "--log-level",
+            type=click.Choice(["debug", "info", "warning", "error"]),
+            default="info",
+            show_default=True,
+            envvar="FIVESPOT_LOG_LEVEL",
+            show_envvar=True,
+            help="How much is logged, on standard error.",
+        ),
+        click.option(
+            "--context",
+            envvar="FIVESPOT_CONTEXT",
+            show_envvar=True,
+            help="Context of the kubeconfig.  [default: its own]",
+        ),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(),
+            envvar="FIVESPOT_KUBECONFIG",
+            show_envvar=True,
+            help="The management cluster.  [default: the pod's own, else as kubectl]",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def serve(
+    run: "Callable[[Gateway], Awaitable[None]]",
+    *,
+    kubeconfig: str | None,
+    context: str | None,
+    log_level: str,
+) -> None:
+    """Connect and run until a signal or an error.
+
+    Raises:
+        click.ClickException: it could not start, or ended by itself: exit status 1 with one sentence.
+    """
+    logging.basicConfig(
+        stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", force=True
+    )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        asyncio.run(_until_signal(run, kubeconfig, context))
+    except* FivespotError as group:
+        first = group.exceptions[0]
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise click.ClickException(str(first)) from None
+
+
+async def _until_signal(
+    run: "Callable[[Gateway], Awaitable[None]]", kubeconfig: str | None, context: str | None
+) -> None:
+    from fivespot.adapters.kube.gateway import Gateway  # noqa: PLC0415 - half a second that other commands need not pay
+
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    gateway = await Gateway.connect(kubeconfig=kubeconfig, context=context)
+    try:
+        version = await gateway.version()
+        logging.getLogger(__name__).info(
+            "connected to %s, Kubernetes %s", gateway.server, version.get("gitVersion")
+        )
+        work = asyncio.ensure_future(run(gateway))
+        stopped = asyncio.ensure_future(stop.wait())
+        await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not work.done():
+            logging.getLogger(__name__).info("stopping")
+            work.cancel()
+            await asyncio.wait((work,), timeout=_ABORT_SECONDS)
+        if work.done() and not work.cancelled():
+            work.result()
+    finally:
+        await gateway.close()

@@ -1,0 +1,178 @@
+"""A stand-in for Cluster API and its providers: Machines get an owned host, a Node, and go in the right order.
+
+It does what the real ones do as far as 5-Spot can see: ownership, provider id, node reference, finalizer, deletion of
+infrastructure, then bootstrap, then Node, then the Machine. Its kubelet marks pods Running and lets terminating ones go.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from fivespot.adapters.clock import SystemClock
+from fivespot.adapters.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.reflector import Reflector
+from fivespot.adapters.kube.resources import NODES, PODS, Object, Resource
+
+FINALIZER = "machine.cluster.x-k8s.io"
+MACHINES = Resource("cluster.x-k8s.io", "v1beta2", "machines", "Machine", namespaced=True)
+BOOTSTRAPS = Resource("bootstrap.cluster.x-k8s.io", "v1beta1", "k0sworkerconfigs", "K0sWorkerConfig", namespaced=True)
+HOSTS = Resource("infrastructure.cluster.x-k8s.io", "v1beta1", "remotemachines", "RemoteMachine", namespaced=True)
+
+
+class StandIn:
+    """Reconciles Machines and kubelets through one gateway.
+
+    Attributes:
+        hold_pods: names of pods that ignore their termination.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._dirty: asyncio.Queue[tuple[Resource, str, str]] = asyncio.Queue()
+        self.hold_pods: set[str] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for resource in (MACHINES, PODS):
+                reflector = Reflector(
+                    self._gateway,
+                    resource,
+                    clock=SystemClock(),
+                    on_change=lambda key, _old, new, of=resource: self._mark(of, key, new),
+                )
+                group.create_task(reflector.run())
+            group.create_task(self._work())
+
+    def _mark(self, resource: Resource, key: tuple[str, str], new: Object | None) -> None:
+        if new is not None:
+            self._dirty.put_nowait((resource, *key))
+
+    async def _work(self) -> None:
+        while True:
+            resource, namespace, name = await self._dirty.get()
+            try:
+                body = await self._gateway.get(resource, namespace, name)
+                await (self._machine(body) if resource is MACHINES else self._pod(body))
+            except NotFound:
+                continue
+            except (Conflict, AlreadyExists, ApiError):
+                await asyncio.sleep(0.05)  # a busy server, or one that is going down: try again shortly
+                self._dirty.put_nowait((resource, namespace, name))
+
+    async def _machine(self, machine: Object) -> None:
+        meta = machine["metadata"]
+        namespace, name = meta["namespace"], meta["name"]
+        if meta.get("deletionTimestamp"):
+            await self._remove(machine)
+            return
+        if FINALIZER not in meta.get("finalizers", []):
+            await self._patch(MACHINES, namespace, name, {"metadata": {"finalizers": [FINALIZER]}})
+        owner = {
+            "apiVersion": MACHINES.api_version,
+            "kind": "Machine",
+            "name": name,
+            "uid": meta["uid"],
+            "controller": True,
+        }
+        for resource in (BOOTSTRAPS, HOSTS):
+            await self._own(resource, namespace, name, owner)
+        provider_id = f"stand-in://{namespace}/{name}"
+        if machine["spec"].get("providerID") != provider_id:
+            await self._patch(MACHINES, namespace, name, {"spec": {"providerID": provider_id}})
+        await self._node(name, provider_id)
+        if not machine.get("status", {}).get("nodeRef"):
+            status = {"phase": "Running", "nodeRef": {"name": name}}
+            await self._gateway.merge_patch(MACHINES, namespace, name, {"status": status}, subresource="status")
+
+    async def _own(self, resource: Resource, namespace: str, name: str, owner: dict[str, Any]) -> None:
+        body = await self._gateway.get(resource, namespace, name)
+        owners = body["metadata"].get("ownerReferences", [])
+        if not any(entry["kind"] == "Machine" for entry in owners):
+            patch = {
+                "ownerReferences": [*owners, owner],
+                "resourceVersion": body["metadata"]["resourceVersion"],
+                "finalizers": [FINALIZER],
+            }
+            await self._patch(resource, namespace, name, {"metadata": patch})
+
+    async def _node(self, name: str, provider_id: str) -> None:
+        with contextlib.suppress(AlreadyExists):
+            await self._gateway.create(
+                NODES, None, {"metadata": {"name": name}, "spec": {"providerID": provider_id}}
+            )
+            status = {
+                "nodeInfo": _node_info(name),
+                "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}],
+            }
+            await self._gateway.merge_patch(NODES, None, name, {"status": status}, subresource="status")
+
+    async def _remove(self, machine: Object) -> None:
+        """Infrastructure, then bootstrap, then Node, then the Machine, one step a pass as the real one."""
+        meta = machine["metadata"]
+        namespace, name = meta["namespace"], meta["name"]
+        for resource in (HOSTS, BOOTSTRAPS):
+            with contextlib.suppress(NotFound):
+                await self._gateway.delete(resource, namespace, name)
+                await self._patch(resource, namespace, name, {"metadata": {"finalizers": None}})
+        with contextlib.suppress(NotFound):
+            await self._gateway.delete(NODES, None, name)
+        await self._patch(MACHINES, namespace, name, {"metadata": {"finalizers": None}})
+
+    async def _pod(self, pod: Object) -> None:
+        meta = pod["metadata"]
+        if not pod["spec"].get("nodeName"):
+            return
+        if meta.get("deletionTimestamp"):
+            if meta["name"] not in self.hold_pods:
+                with contextlib.suppress(NotFound):
+                    await self._gateway.delete(PODS, meta["namespace"], meta["name"], grace_seconds=0)
+        elif pod.get("status", {}).get("phase") == "Pending":
+            status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            await self._gateway.merge_patch(
+                PODS, meta["namespace"], meta["name"], {"status": status}, subresource="status"
+            )
+
+    async def _patch(self, resource: Resource, namespace: str | None, name: str, body: dict[str, Any]) -> None:
+        await self._gateway.merge_patch(resource, namespace, name, body)
+
+
+def _node_info(name: str) -> dict[str, str]:
+    empty = (
+        "architecture",
+        "bootID",
+        "containerRuntimeVersion",
+        "kernelVersion",
+        "kubeProxyVersion",
+        "kubeletVersion",
+        "operatingSystem",
+        "osImage",
+    )
+    return dict.fromkeys(empty, "") | {"machineID": f"machine-{name}", "systemUUID": f"system-{name}"}
+
+
+@contextlib.asynccontextmanager
+async def running(kubeconfig: Path) -> AsyncIterator[StandIn]:
+    """A stand-in at work."""
+    async with await Gateway.connect(kubeconfig=kubeconfig) as gateway:
+        stand_in = StandIn(gateway)
+        task = asyncio.ensure_future(stand_in.run())
+        try:
+            yield stand_in
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def _main(kubeconfig: str) -> None:
+    async with running(Path(kubeconfig)):
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    import sys
+
+    asyncio.run(_main(sys.argv[1]))
