@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))",
@@ -39,6 +40,14 @@ def seconds(at: datetime) -> int:
 def from_seconds(value: int) -> datetime:
     """The UTC instant `value` seconds after 1970-01-01T00:00:00Z; OverflowError outside years 1 to 9999."""
     return _EPOCH + timedelta(seconds=value)
+
+
+def later(at: datetime, span: timedelta) -> datetime:
+    """`at` plus `span`, or the last instant there is: what others publish may lie at the end of time."""
+    try:
+        return at + span
+    except OverflowError:
+        return _LAST
 
 
 def format_instant(at: datetime) -> str:

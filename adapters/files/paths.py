@@ -121,7 +121,7 @@ def _stdin(stdin: TextIO | None) -> Text | UnreadableFile:
         data = buffer.read(MAX_BYTES + 1) if buffer is not None else stdin.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         return UnreadableFile(STDIN, 0, "-", _why(error))
-    return _decoded(STDIN, data if isinstance(data, bytes) else data.encode("utf-8", "surrogateescape"))
+    return _decoded(STDIN, data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"))
 
 
 def _file(path: str) -> Text | UnreadableFile:
@@ -164,7 +164,10 @@ def _whole(path: str, remedy: str) -> UnreadableFile:
 
 def _name(path: str) -> str:
     """The path as it can be printed, whatever bytes it holds."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    try:
+        return os.fsencode(path).decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # no name that a file could have
+        return path.encode("utf-8", "backslashreplace").decode()
 
 
 def _why(error: OSError | ValueError) -> str:

@@ -30,7 +30,6 @@ from fivespot.adapters.files.yaml_fault import file_lines, refusal_of, refuse_in
 FastEvents: Callable[[str], Events] = yaml.cyaml.CParser if yaml.__with_libyaml__ else PureEvents  # type: ignore[attr-defined]  # the stubs hide the name
 
 _MERGE_TAG = "tag:yaml.org,2002:merge"
-_BARE_TAG = re.compile(r"(?:&\S+(?:\s|#.*\n)+)?!(?:\s|$)")
 _ESCAPED_SLASH = re.compile(r"(?:[^\\]|\\[^/])*\\/", re.DOTALL)
 
 
@@ -61,7 +60,6 @@ class _Composer:
         self._in_brackets = False
         # Things that no event tells; looking for them costs, so only where the text can hold them.
         self._question_marks = "?" in text
-        self._bare_tags = "!" in text
         self._escapes = "\\" in text
 
     def document(self) -> Node | None:
@@ -226,13 +224,8 @@ class _Composer:
                 return tagged(tag, event.value)
             except Unfit as unfit:
                 raise self._unfit(event, event.value, str(unfit)) from None
-        # A bare `!` is to kubectl a tag like any other that it does not know; libyaml drops it.
-        if (
-            tag
-            or event.style
-            or not event.implicit[0]
-            or (self._bare_tags and _BARE_TAG.match(self._source(event)))
-        ):
+        # A bare `!` is to kubectl a tag like any other that it does not know.
+        if tag or event.style or not event.implicit[0]:
             return event.value
         return plain(event.value)
 

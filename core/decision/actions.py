@@ -13,6 +13,7 @@ import attrs
 
 from fivespot.core.api.common import ObjectReference
 from fivespot.core.api.scheduled_machine import ReclaimedNode, ScheduledMachineStatus, Taint
+from fivespot.core.decision.observation import FoundTaint
 from fivespot.core.names import RECLAIM_REASON, RECLAIM_REQUESTED, RECLAIM_REQUESTED_AT
 
 
@@ -114,7 +115,7 @@ class SetTaints:
 
     node: str
     resource_version: str
-    taints: tuple[Taint, ...]
+    taints: tuple[FoundTaint, ...]
     applied: tuple[Taint, ...]
 
 
@@ -147,9 +148,13 @@ class DeleteNode:
 
 @attrs.frozen(kw_only=True)
 class ClearReclaimRequest:
-    """Take the three reclaim annotations off the Node, if the request is still the one that was acted on."""
+    """Take the three reclaim annotations off the Node, if the request is still the one that was acted on.
+
+    `requested_at` is the value of its time annotation, None when it had none.
+    """
 
     node: ReclaimedNode
+    requested_at: str | None = None
 
 
 NO_REQUEST: Final[Mapping[str, None]] = dict.fromkeys(

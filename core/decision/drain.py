@@ -4,20 +4,13 @@ The exceptions are kubectl's: mirror pods of static pods, DaemonSet pods, finish
 drain: they go with their Node, after the host was stopped.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
 
 import attrs
 
 from fivespot.core.decision.actions import EvictPod
 from fivespot.core.decision.observation import BlockedEviction, NodeView, PodView
-
-_STAYS: Final[tuple[Callable[[PodView], bool], ...]] = (
-    lambda pod: pod.mirror,
-    lambda pod: pod.daemon,
-    lambda pod: pod.finished,
-)
 
 
 @attrs.frozen(kw_only=True)
@@ -27,7 +20,7 @@ class Drain:
     Attributes:
         remaining: pods that still have to go, terminating ones included where they are waited for.
         evictions: what to ask the Eviction API for now.
-        blocked_by: `namespace/name: budget` of pods that a budget protected at the last try.
+        blocked_by: `namespace/name: budget` of pods that a budget protects.
         volumes: volumes that are still attached.
     """
 
@@ -44,37 +37,52 @@ class Drain:
 
 def has_to_go(pod: PodView) -> bool:
     """Whether a drain removes this pod."""
-    return not any(stays(pod) for stays in _STAYS)
+    return not (pod.mirror or pod.daemon or pod.finished)
 
 
 def drain_of(
     node: NodeView,
-    pods: Sequence[PodView],
+    pods: Iterable[PodView],
     blocked: Sequence[BlockedEviction],
     *,
     deadline: datetime | None,
     now: datetime,
+    known_blocked: Sequence[str] = (),
 ) -> Drain:
     """Look at a node's pods.
 
     `deadline` is the drain bound: a pod's own grace period is capped to what is left of it, since a termination that
-    has begun cannot be shortened later.
+    has begun cannot be shortened later; None caps nothing. `known_blocked` is what `blocked_by` said before: a budget
+    that was named stays named until its pod goes, whatever a process that was just started has not tried yet.
     """
     leaving = [pod for pod in pods if has_to_go(pod)]
     # Nobody is there to end a terminating pod on a node that stopped reporting.
-    waited = [pod for pod in leaving if node.reachable or not pod.deleting]
-    left = max(0, int((deadline - now).total_seconds())) if deadline is not None else None
-    protectors = {entry.uid: entry.by for entry in blocked}
+    waited = tuple([pod for pod in leaving if node.reachable or not pod.deleting])
+    # A grace of 0 would be a forced deletion.
+    left = max(1, int((deadline - now).total_seconds())) if deadline is not None else None
     return Drain(
-        remaining=tuple(waited),
-        evictions=tuple(_eviction(pod, left) for pod in leaving if not pod.deleting),
-        blocked_by=tuple(
-            f"{pod.namespace}/{pod.name}: {protectors[pod.uid]}"
-            for pod in waited
-            if pod.uid in protectors and not pod.deleting
-        ),
+        remaining=waited,
+        evictions=tuple([_eviction(pod, left) for pod in leaving if not pod.deleting]),
+        blocked_by=_blocked(waited, blocked, known_blocked) if blocked or known_blocked else (),
         volumes=node.volumes_attached,
     )
+
+
+def _blocked(
+    waited: Iterable[PodView], blocked: Sequence[BlockedEviction], known: Sequence[str]
+) -> tuple[str, ...]:
+    before = {entry.partition(": ")[0]: entry for entry in known}
+    protectors = {entry.uid: entry.by for entry in blocked}
+    found = []
+    for pod in waited:
+        name = f"{pod.namespace}/{pod.name}"
+        if pod.deleting:
+            continue
+        if pod.uid in protectors:
+            found.append(f"{name}: {protectors[pod.uid]}")
+        elif name in before:
+            found.append(before[name])
+    return tuple(sorted(found))
 
 
 def _eviction(pod: PodView, seconds_left: int | None) -> EvictPod:

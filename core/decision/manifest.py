@@ -5,6 +5,9 @@ The Machine's controller is the ScheduledMachine, so that garbage collection wor
 delete it behind our back; Cluster API has to become the controller of the other two, or the Machine stays Pending.
 """
 
+import functools
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +22,7 @@ from fivespot.core.decision.actions import Create, Role
 from fivespot.core.names import (
     CAPI_GROUP,
     CLUSTER_LABEL,
+    CREATED_FROM,
     MACHINE_API_VERSION,
     MACHINE_KIND,
     MACHINE_LABEL,
@@ -32,6 +36,48 @@ V1BETA2: Final = "v1beta2"
 def labels_of(machine: Metadata, spec: ScheduledMachineSpec) -> dict[str, str]:
     """The two labels that every object created for a machine carries."""
     return {MACHINE_LABEL: machine.name, CLUSTER_LABEL: spec.cluster_name}
+
+
+def made_of(spec: ScheduledMachineSpec) -> str:
+    """What of a spec a machine is created from and that no edit changes later: each field with a digest of its value.
+
+    The CAPI Machine carries it in an annotation, so that an edit can be told from the machine that runs, whatever
+    defaults providers have put into their objects since.
+    """
+    fields = (
+        ("bootstrapSpec", _content(spec.bootstrap_spec)),
+        ("infrastructureSpec", _content(spec.infrastructure_spec)),
+        ("version", spec.version),
+        ("failureDomain", spec.failure_domain),
+    )
+    return " ".join(f"{name}={_digest(value)}" for name, value in fields)
+
+
+def _content(embedded: BootstrapTemplate | InfrastructureTemplate) -> list[Any]:
+    meta = embedded.metadata
+    return [embedded.api_version, embedded.kind, meta.labels, meta.annotations, embedded.spec]
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
+
+
+def drift(wanted: str, annotations: Mapping[str, str]) -> str:
+    """How the spec differs from the running machine, as an addition to a sentence; empty when nothing is known to."""
+    found = annotations.get(CREATED_FROM)
+    if not wanted or not found or found == wanted:
+        return ""
+    return _drift(wanted, found)
+
+
+@functools.lru_cache(maxsize=256)
+def _drift(wanted: str, found: str) -> str:
+    before = frozenset(found.split())
+    names = [entry.partition("=")[0] for entry in wanted.split() if entry not in before]
+    if not names:
+        return ""
+    return f"; {' and '.join(names)} of the spec differ from the running machine and count at its next creation"
 
 
 def creations(
@@ -107,7 +153,9 @@ def _machine(machine: Metadata, spec: ScheduledMachineSpec, capi_version: str) -
     return {
         "apiVersion": f"{CAPI_GROUP}/{capi_version}",
         "kind": "Machine",
-        "metadata": _metadata(machine, spec, labels, annotations, controller=True),
+        "metadata": _metadata(
+            machine, spec, labels, {**annotations, CREATED_FROM: made_of(spec)}, controller=True
+        ),
         "spec": body,
     }
 

@@ -17,7 +17,6 @@ from fivespot.core.api.scheduled_machine import (
     ScheduledMachineSpec,
     ScheduledMachineStatus,
     ScheduleReference,
-    Taint,
 )
 from fivespot.core.decision.knowledge import Absent, Known
 from fivespot.core.errors import InvalidSpec
@@ -46,13 +45,17 @@ class Intent:
 
 @attrs.frozen(kw_only=True)
 class MachineView:
-    """The ScheduledMachine. `spec` is None when it is invalid; `problems` then say why."""
+    """The ScheduledMachine. `spec` is None when it is invalid; `problems` then say why.
+
+    `made_of` names what of the spec a machine is created from, as the CAPI Machine records it (`manifest.py`).
+    """
 
     metadata: Metadata
     intent: Intent
     spec: ScheduledMachineSpec | None
     status: ScheduledMachineStatus
     problems: tuple[InvalidSpec, ...] = ()
+    made_of: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -110,6 +113,16 @@ class DependentView:
 
 
 @attrs.frozen(kw_only=True)
+class FoundTaint:
+    """A taint on a Node; `time_added` is Kubernetes' own and goes back as it came."""
+
+    key: str
+    value: str | None = None
+    effect: str = ""
+    time_added: str | None = None
+
+
+@attrs.frozen(kw_only=True)
 class NodeView:
     """A Node. `reachable` is False when its kubelet stopped reporting (`Ready=Unknown`)."""
 
@@ -121,7 +134,7 @@ class NodeView:
     ready: bool = False
     reachable: bool = True
     unschedulable: bool = False
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[FoundTaint, ...] = ()
     labels: Mapping[str, str] = attrs.field(factory=dict)
     annotations: Mapping[str, str] = attrs.field(factory=dict)
     volumes_attached: tuple[str, ...] = ()
@@ -178,11 +191,12 @@ class Observation:
 
     Attributes:
         node: the Node with the Machine's provider id, or the one the Machine names; in the child cluster.
-        last_node: the Node named by `status.lastNode`, looked for only when no Machine of ours exists.
+        last_node: the Node named by `status.lastNode`, else by `status.reclaim.node`, in the cluster it was found in;
+            looked for only when no Machine of ours exists.
         last_node_claimed: whether another CAPI Machine has the provider id of `last_node`.
         pods: on `node`, else on `last_node`; listed only while a removal or a stray Node needs them.
         agent_present: whether the agent's label, ConfigMap or pod is on the node.
-        failure: of the last pass, kept by whoever performs actions.
+        failure: of the last pass, kept by whoever performs actions; its message must not change from try to try.
         status_written_at: when this process last wrote the status, None when it has not.
     """
 
@@ -209,7 +223,7 @@ def owned_by(metadata: Metadata, owner: Metadata, kind: str) -> OwnerReference |
 
     Backups restore owners with new uids; the name is what a restore keeps.
     """
-    return next(
-        (entry for entry in metadata.owners if entry.kind == kind and entry.name == owner.name),
-        None,
-    )
+    for entry in metadata.owners:
+        if entry.kind == kind and entry.name == owner.name:
+            return entry
+    return None

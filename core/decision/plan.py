@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import TypeAlias
 
 import attrs
 
@@ -17,8 +17,16 @@ from fivespot.core.api.scheduled_machine import (
 from fivespot.core.decision.actions import Action, Event, Group, Part
 from fivespot.core.decision.phase import Phase
 
-KEEP: Final = "keep"
-"""Marks a part of status that a plan leaves as stored."""
+Fact: TypeAlias = tuple[str, str, str]
+"""Status, reason and message of a condition."""
+
+
+@attrs.frozen(kw_only=True)
+class Taints:
+    """What is said about the Node's taints: those of ours that it has, and the condition, None for none."""
+
+    applied: tuple[Taint, ...]
+    condition: Fact | None
 
 
 @attrs.frozen(kw_only=True)
@@ -29,9 +37,12 @@ class Plan:
         phase: None keeps the stored one (something that matters could not be read).
         reason: the reason of the Ready condition.
         message: one sentence: what is the case, or what is waited for.
-        clear: whether references, node and provider id are cleared, since nothing exists.
-        shutdown, reclaim, provisioning, last_node: the new values of these parts of status.
-        machine_ready: status and reason of the MachineReady condition, None to leave it out.
+        clear: whether references, node, provider id and taints are cleared, since nothing exists.
+        shutdown, reclaim, provisioning, last_node, node_ref: the new values of these parts of status.
+        machine_ready: the MachineReady condition, None for False with the reason and the message of this plan.
+        scheduled: the message of the Scheduled condition, empty for what the target says.
+        taints: None leaves what is said about taints as stored.
+        write_status: False leaves the status for the next pass, which will have more to say.
         wakes: instants at which time alone could change the answer.
         confirm: parts that must be read live first; then nothing else counts.
     """
@@ -47,12 +58,17 @@ class Plan:
     provisioning: Provisioning | None = None
     last_node: LastNode | None = None
     node_ref: NodeReference | None = None
-    machine_ready: tuple[str, str, str] | None = None
-    taints: tuple[Taint, ...] = ()
-    taint_condition: tuple[str, str, str] | None = None
+    machine_ready: Fact | None = None
+    scheduled: str = ""
+    taints: Taints | None = None
     write_status: bool = True
     wakes: tuple[datetime, ...] = ()
     confirm: tuple[Part, ...] = ()
+
+
+def ask(*parts: Part) -> Plan:
+    """A plan that only wants parts read live."""
+    return Plan(phase=None, reason="", message="", confirm=parts)
 
 
 def required(*actions: Action) -> Group:
@@ -71,6 +87,6 @@ def groups_of(*groups: Group | None) -> tuple[Group, ...]:
 
 
 def listed(names: Sequence[str], limit: int = 3) -> str:
-    """A few names for a message: `a, b, c and 4 more`."""
+    """A few names for a message, in order whatever order they came in: `a, b, c and 4 more`."""
     more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(sorted(names)[:limit]) + (f" and {more} more" if more > 0 else "")

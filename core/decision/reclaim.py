@@ -10,9 +10,9 @@ from typing import Final
 import attrs
 
 from fivespot.core.api.scheduled_machine import Reclaim, ReclaimedNode, ReclaimRecord, ReclaimState
-from fivespot.core.decision.knowledge import Present, value_of
-from fivespot.core.decision.observation import CapiMachineView, MachineView, NodeView, Observation
-from fivespot.core.instant import format_instant, parse_instant
+from fivespot.core.decision.knowledge import Present
+from fivespot.core.decision.observation import CapiMachineView, MachineView, NodeView
+from fivespot.core.instant import format_instant, later, parse_instant
 from fivespot.core.names import RECLAIM_REASON, RECLAIM_RELEASE, RECLAIM_REQUESTED, RECLAIM_REQUESTED_AT
 
 _REASON_LENGTH: Final = 128
@@ -43,27 +43,52 @@ def request_on(node: NodeView | None) -> Request | None:
 def is_stale(request: Request, machine: MachineView, capi: CapiMachineView | None) -> bool:
     """Whether a request was meant for the life before.
 
-    Only one that is found before the Node was ever recorded can be; afterwards every request is live, and a missing or
-    malformed time counts as now, since workstation clocks are wrong.
+    Only one that is found before a Node was ever recorded can be; afterwards every request is live, and a missing or
+    malformed time counts as now, since workstation clocks are wrong. While the Machine cannot be read, what status
+    remembers of it counts. A request is cleared once for each Machine: one that is written again after that is live.
     """
-    if machine.status.node_ref is not None or capi is None or capi.metadata.created_at is None:
+    status = machine.status
+    if status.node_ref is not None:
         return False
+    created = capi.metadata.created_at if capi is not None else status.last_scheduled_time
+    asked = _asked_at(request)
+    if created is None or asked is None or asked >= created:
+        return False
+    record = status.reclaim
+    cleared = record is not None and record.stale_cleared_for == _machine_uid(machine, capi)
+    return not cleared or (record is not None and record.requested_at == request.requested_at)
+
+
+def _asked_at(request: Request) -> datetime | None:
     try:
-        asked = parse_instant(request.requested_at or "")
+        return parse_instant(request.requested_at or "")
     except ValueError:
-        return False
-    return asked < capi.metadata.created_at
-
-
-def fresh_request(obs: Observation, node: NodeView | None) -> Request | None:
-    """A request that starts a reclaim now: enabled for this machine, live, and none in progress or held."""
-    machine = obs.machine
-    stored = machine.status.reclaim
-    request = request_on(node)
-    if request is None or not machine.intent.reclaim_enabled or (stored is not None and stored.state):
         return None
-    capi = value_of(obs.capi_machine)
+
+
+def _machine_uid(machine: MachineView, capi: CapiMachineView | None) -> str | None:
+    if capi is not None:
+        return capi.metadata.uid
+    recorded = machine.status.machine_ref
+    return recorded.uid if recorded is not None else None
+
+
+def fresh_request(
+    machine: MachineView, capi: CapiMachineView | None, node: NodeView | None
+) -> Request | None:
+    """A request that starts a reclaim now: enabled for this machine, live, and none in progress or held."""
+    request = request_on(node)
+    if request is None or not machine.intent.reclaim_enabled:
+        return None
+    stored = machine.status.reclaim
+    if in_progress(stored) or held(stored):
+        return None
     return None if is_stale(request, machine, capi) else request
+
+
+def clear_stale(stored: Reclaim | None, request: Request, uid: str) -> Reclaim:
+    """What remembers that a stale request is being cleared, and which: another one is not the same."""
+    return attrs.evolve(stored or Reclaim(), stale_cleared_for=uid, requested_at=request.requested_at)
 
 
 def begin(request: Request, stored: Reclaim | None, node: NodeView, now: datetime) -> Reclaim:
@@ -89,7 +114,7 @@ def hold(stored: Reclaim, now: datetime, rejoin_after: timedelta | None) -> Recl
         stored,
         state=ReclaimState.HELD,
         history=(*stored.history, record)[-_HISTORY:],
-        hold_until=now + rejoin_after if rejoin_after is not None else None,
+        hold_until=later(now, rejoin_after) if rejoin_after is not None else None,
     )
 
 
@@ -100,7 +125,7 @@ def hold_until(machine: MachineView) -> datetime | None:
     if stored is None or stored.state is not ReclaimState.HELD or after is None or not stored.history:
         return None
     held_at = stored.history[-1].held_at
-    return held_at + timedelta(seconds=after.seconds) if held_at else None
+    return later(held_at, timedelta(seconds=after.seconds)) if held_at else None
 
 
 def is_released(machine: MachineView, now: datetime) -> bool:
@@ -157,4 +182,6 @@ def names_node(reclaim: Reclaim | None, node: object) -> bool:
     if reclaim is None or reclaim.node is None or not isinstance(node, Present):
         return False
     view: NodeView = node.value
-    return view.uid == reclaim.node.uid and RECLAIM_REQUESTED in view.annotations
+    if view.uid != reclaim.node.uid or RECLAIM_REQUESTED not in view.annotations:
+        return False
+    return view.annotations.get(RECLAIM_REQUESTED_AT) == reclaim.requested_at

@@ -2,12 +2,19 @@
 
 from datetime import datetime
 from enum import Enum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
 from fivespot.core.api.common import Metadata, ObjectReference
-from fivespot.core.api.scheduled_machine import ScheduledMachineStatus
+from fivespot.core.api.scheduled_machine import (
+    LastNode,
+    NodeReference,
+    Reclaim,
+    ScheduledMachineStatus,
+    SpotScheduleStatus,
+)
+from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision import target as targets
 from fivespot.core.decision.actions import Part, Role
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown, gone, value_of
@@ -21,22 +28,34 @@ from fivespot.core.decision.observation import (
     owned_by,
 )
 from fivespot.core.decision.policy import Policy
-from fivespot.core.decision.verdict import Effective, Verdict, effective, verdict_of
+from fivespot.core.decision.verdict import Effective, Verdict, effective, spot_schedule, verdict_of
 from fivespot.core.names import CORDONED_BY, MACHINE_KIND, MACHINE_LABEL, PAUSED
 
 V = TypeVar("V", CapiMachineView, DependentView)
 
-CAPI_MACHINE_KIND = "Machine"
+CAPI_MACHINE_KIND: Final = "Machine"
 
 
 @attrs.frozen(kw_only=True)
 class Scene:
-    """An observation, read. `capi`, `bootstrap` and `infrastructure` are ours or absent; a stranger's is in `foreign`."""
+    """An observation, read.
+
+    Attributes:
+        capi, bootstrap, infrastructure: ours, or absent; a stranger's is in `foreign`.
+        node: the Node with our Machine's provider id.
+        spot: the new `status.spotSchedule`.
+        stale: a reclaim request on the Node that was meant for the life before.
+        cluster: the Cluster, None when it is not there or could not be read.
+        paused_by: what pauses this machine, for a message; None when nothing does.
+    """
 
     obs: Observation
     now: datetime
     policy: Policy
+    machine: MachineView
+    status: ScheduledMachineStatus
     verdict: Verdict
+    spot: SpotScheduleStatus
     schedule: Effective
     facts: targets.Facts
     target: targets.Target
@@ -44,17 +63,10 @@ class Scene:
     bootstrap: Known[DependentView]
     infrastructure: Known[DependentView]
     node: Known[NodeView]
+    stale: reclaims.Request | None
     foreign: tuple[Role, ...]
-
-    @property
-    def machine(self) -> MachineView:
-        """The ScheduledMachine."""
-        return self.obs.machine
-
-    @property
-    def status(self) -> ScheduledMachineStatus:
-        """Its status, as stored."""
-        return self.obs.machine.status
+    cluster: ClusterView | None
+    paused_by: str | None
 
     @property
     def parts(self) -> tuple[tuple[Part, "Known[CapiMachineView] | Known[DependentView]"], ...]:
@@ -74,23 +86,6 @@ class Scene:
     def nothing_exists(self) -> bool:
         """Whether none of the three exists, as far as a cache can tell."""
         return all(isinstance(part, Absent) for _, part in self.parts)
-
-    @property
-    def cluster(self) -> ClusterView | None:
-        """The Cluster, when it is there and could be read."""
-        return value_of(self.obs.cluster)
-
-    @property
-    def paused_by(self) -> str | None:
-        """What pauses this machine, for a message; None when nothing does."""
-        capi = value_of(self.capi)
-        if PAUSED in self.machine.metadata.annotations:
-            return f"the annotation {PAUSED} on this object"
-        if capi is not None and PAUSED in capi.metadata.annotations:
-            return f"the annotation {PAUSED} on its Machine"
-        if self.cluster is not None and self.cluster.paused:
-            return f"Cluster {self.machine.intent.cluster_name}, which is paused"
-        return None
 
     @property
     def mark(self) -> str:
@@ -128,34 +123,67 @@ def taken(view: DependentView) -> bool:
     return any(owner.kind == CAPI_MACHINE_KIND for owner in view.metadata.owners)
 
 
+def node_reference(scene: Scene, node: NodeView | None) -> NodeReference | None:
+    """`status.nodeRef`. Not recorded while a request of the life before is on the Node: from then on all are live."""
+    stored = scene.status.node_ref
+    if node is None or scene.stale is not None:
+        return stored
+    return NodeReference(name=node.name, uid=node.uid, cluster=scene.machine.intent.cluster_name)
+
+
+def last_node(scene: Scene, node: NodeView | None) -> LastNode | None:
+    """`status.lastNode`: the Node that is seen, else the one before."""
+    if node is None:
+        return scene.status.last_node
+    return LastNode(
+        cluster=scene.machine.intent.cluster_name, name=node.name, uid=node.uid, system_uuid=node.system_uuid
+    )
+
+
+def reclaim_record(scene: Scene) -> Reclaim | None:
+    """`status.reclaim` as stored; a hold that was released leaves its history only."""
+    record = scene.status.reclaim
+    if record is None or not reclaims.held(record) or not reclaims.is_released(scene.machine, scene.now):
+        return record
+    return reclaims.release(record)
+
+
 def scene_of(obs: Observation, now: datetime, policy: Policy) -> Scene:
     """Read an observation."""
     machine = obs.machine
-    meta, status = machine.metadata, machine.status
+    meta, status, intent = machine.metadata, machine.status, machine.intent
     foreign: list[Role] = []
     capi = _ours(obs.capi_machine, meta, status.machine_ref, Role.MACHINE, foreign)
-    seen = value_of(capi)
+    seen = capi.value if isinstance(capi, Present) else None
     bootstrap = _dependent(
-        obs.bootstrap, meta, (status.bootstrap_ref, seen.bootstrap if seen else None), Role.BOOTSTRAP, foreign
+        obs.bootstrap, meta, status.bootstrap_ref, seen.bootstrap if seen else None, Role.BOOTSTRAP, foreign
     )
     infrastructure = _dependent(
         obs.infrastructure,
         meta,
-        (status.infrastructure_ref, seen.infrastructure if seen else None),
+        status.infrastructure_ref,
+        seen.infrastructure if seen else None,
         Role.INFRASTRUCTURE,
         foreign,
     )
     node = _our_node(obs, capi)
-    verdict = verdict_of(obs.provider, machine.intent.schedule)
-    schedule = effective(
-        verdict, status.spot_schedule, machine_exists=seen is not None and not seen.metadata.deleting
-    )
-    facts = targets.Facts(obs=obs, verdict=verdict, schedule=schedule, node=value_of(node), now=now)
+    node_seen = node.value if isinstance(node, Present) else None
+    request = reclaims.fresh_request(machine, seen, node_seen)
+    verdict = verdict_of(obs.provider, intent.schedule)
+    spot = spot_schedule(verdict, status.spot_schedule, intent.schedule, now)
+    # A machine that cannot be seen may exist: nothing is begun on account of an Unknown.
+    exists = isinstance(capi, Unknown) or (seen is not None and not seen.metadata.deleting)
+    schedule = effective(verdict, spot, machine_exists=exists)
+    facts = targets.Facts(obs=obs, verdict=verdict, schedule=schedule, requested=request, now=now)
+    cluster = value_of(obs.cluster)
     return Scene(
         obs=obs,
         now=now,
         policy=policy,
+        machine=machine,
+        status=status,
         verdict=verdict,
+        spot=spot,
         schedule=schedule,
         facts=facts,
         target=targets.target_of(facts),
@@ -163,8 +191,35 @@ def scene_of(obs: Observation, now: datetime, policy: Policy) -> Scene:
         bootstrap=bootstrap,
         infrastructure=infrastructure,
         node=node,
+        stale=_stale_request(machine, seen, node_seen, request),
         foreign=tuple(foreign),
+        cluster=cluster,
+        paused_by=_paused_by(machine, seen, cluster),
     )
+
+
+def _stale_request(
+    machine: MachineView,
+    capi: CapiMachineView | None,
+    node: NodeView | None,
+    fresh: reclaims.Request | None,
+) -> reclaims.Request | None:
+    request = reclaims.request_on(node) if fresh is None else None
+    if request is None or not machine.intent.reclaim_enabled:
+        return None
+    return request if reclaims.is_stale(request, machine, capi) else None
+
+
+def _paused_by(
+    machine: MachineView, capi: CapiMachineView | None, cluster: ClusterView | None
+) -> str | None:
+    if PAUSED in machine.metadata.annotations:
+        return f"the annotation {PAUSED} on this object"
+    if capi is not None and PAUSED in capi.metadata.annotations:
+        return f"the annotation {PAUSED} on its Machine"
+    if cluster is not None and cluster.paused:
+        return f"Cluster {machine.intent.cluster_name}, which is paused"
+    return None
 
 
 def _ours(
@@ -180,14 +235,15 @@ def _ours(
 def _dependent(
     seen: Known[DependentView],
     machine: Metadata,
-    references: tuple[ObjectReference | None, ObjectReference | None],
+    recorded: ObjectReference | None,
+    referenced: ObjectReference | None,
     role: Role,
     foreign: list[Role],
 ) -> Known[DependentView]:
-    recorded, referenced = references
+    """As `_ours`; what a Machine of ours refers to is ours too."""
     if isinstance(seen, Present) and referenced is not None:
         view = seen.value
-        if (referenced.kind, referenced.name) == (view.kind, view.metadata.name):
+        if referenced.kind == view.kind and referenced.name == view.metadata.name:
             return seen
     return _ours(seen, machine, recorded, role, foreign)
 
@@ -196,15 +252,14 @@ def _our_node(obs: Observation, capi: Known[CapiMachineView]) -> Known[NodeView]
     """Our Node is the one whose provider id is the Machine's, or the recorded one while the Machine is Unknown."""
     if not isinstance(obs.node, Present):
         return obs.node
-    node = obs.node.value
-    if isinstance(capi, Unknown):
-        wanted = obs.machine.status.provider_id or ""
-    elif isinstance(capi, Present):
-        wanted = capi.value.provider_id
-    else:
+    if isinstance(capi, Absent):
         return Absent(live=True)
+    node = obs.node.value
+    wanted = capi.value.provider_id if isinstance(capi, Present) else obs.machine.status.provider_id
     if not node.provider_id:
         return Unknown("NoNodeYet", f"Node {node.name} has no provider id yet")
+    if not wanted:
+        return Unknown("NoNodeYet", f"whether Node {node.name} is ours cannot be told without a provider id")
     # Another provider id is another machine's Node that happens to have this name: hands off.
     return obs.node if node.provider_id == wanted else Absent(live=True)
 
@@ -226,4 +281,5 @@ def node_reach(scene: Scene) -> Reachable:
         return Reachable.UNKNOWN
     if isinstance(scene.node, Absent):
         return Reachable.NOTHING_THERE
-    return Reachable.UNKNOWN if isinstance(scene.obs.pods, Unknown) else Reachable.YES
+    # Pods that nobody has listed yet are no empty node.
+    return Reachable.YES if isinstance(scene.obs.pods, Present) else Reachable.UNKNOWN

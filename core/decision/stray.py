@@ -8,9 +8,18 @@ import attrs
 
 from fivespot.core.api.scheduled_machine import LastNode, NodeReference
 from fivespot.core.decision import reclaim as reclaims
-from fivespot.core.decision.actions import Cordon, DeleteNode, DeletePod, Event, EvictPod, Group, Severity
+from fivespot.core.decision.actions import (
+    Cordon,
+    DeleteNode,
+    DeletePod,
+    Event,
+    EvictPod,
+    Group,
+    Part,
+    Severity,
+)
 from fivespot.core.decision.drain import drain_of
-from fivespot.core.decision.knowledge import gone, value_of
+from fivespot.core.decision.knowledge import Absent, Unknown, gone, value_of
 from fivespot.core.decision.observation import NodeView
 from fivespot.core.decision.plan import best_effort
 from fivespot.core.decision.scene import Scene, cordoned_by_us
@@ -19,13 +28,20 @@ from fivespot.core.names import NODE_CLUSTER_NAMESPACE, NODE_MACHINE
 
 @attrs.frozen(kw_only=True)
 class Settlement:
-    """What to do about the Node that was seen last; no groups and no message when there is nothing to settle."""
+    """What to do about the Node that was seen last; no groups and no message when there is nothing to settle.
+
+    `elsewhere` says that it is in another cluster than the one that the machine joins now, where it blocks nothing;
+    `unknown` that it could not be looked for.
+    """
 
     last_node: LastNode | None
     node_ref: NodeReference | None = None
     groups: tuple[Group, ...] = ()
     events: tuple[Event, ...] = ()
     message: str = ""
+    elsewhere: bool = False
+    unknown: Unknown | None = None
+    confirm: tuple[Part, ...] = ()
 
     @property
     def pending(self) -> bool:
@@ -40,24 +56,24 @@ def settle(scene: Scene) -> Settlement:
     if our mark is gone from it afterwards, a person took it off, and the Node is theirs.
     """
     last = scene.status.last_node
-    if last is None or gone(scene.obs.cluster):
+    if last is None:
         return Settlement(last_node=None)
-    node = value_of(scene.obs.last_node)
-    if node is None or not _is_stray(scene, last, node):
-        return Settlement(last_node=last)
-    if scene.paused_by is not None and not scene.machine.intent.kill_switch:
+    elsewhere = last.cluster != scene.machine.intent.cluster_name
+    if isinstance(scene.obs.cluster, Absent) and not elsewhere:
+        # With its cluster it went; only a live answer says so.
+        confirmed = gone(scene.obs.cluster)
+        return Settlement(last_node=None if confirmed else last, confirm=() if confirmed else (Part.CLUSTER,))
+    if isinstance(scene.obs.last_node, Unknown) and last.system_uuid:
         return Settlement(
             last_node=last,
             node_ref=scene.status.node_ref,
-            message=f"Node {node.name} is without its Machine; it waits for the end of a pause: {scene.paused_by}",
+            elsewhere=elsewhere,
+            unknown=scene.obs.last_node,
         )
-    if node.uid == last.uid and not node.ready:
-        return Settlement(
-            last_node=last,
-            groups=(best_effort(DeleteNode(node=node.name, uid=node.uid)),),
-            message=f"Node {node.name} is left over: deleting it",
-        )
-    return _returned(scene, last, node)
+    node = value_of(scene.obs.last_node)
+    if node is None or not _is_stray(scene, last, node):
+        return Settlement(last_node=last)
+    return attrs.evolve(_settled(scene, last, node), elsewhere=elsewhere)
 
 
 def _is_stray(scene: Scene, last: LastNode, node: NodeView) -> bool:
@@ -71,11 +87,22 @@ def _is_stray(scene: Scene, last: LastNode, node: NodeView) -> bool:
     return (owner, namespace) == (meta.name, meta.namespace)
 
 
+def _settled(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
+    if scene.paused_by is not None:
+        text = f"Node {node.name} has no Machine; it waits for the end of a pause: {scene.paused_by}"
+        return Settlement(last_node=last, node_ref=scene.status.node_ref, message=text)
+    if node.uid == last.uid and not node.ready:
+        return Settlement(
+            last_node=last,
+            groups=(best_effort(DeleteNode(node=node.name, uid=node.uid)),),
+            message=f"Node {node.name} is left over: deleting it",
+        )
+    return _returned(scene, last, node)
+
+
 def _returned(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
     mark = cordoned_by_us(node, scene.mark)
-    ref = scene.status.node_ref
-    # While references are still recorded, nodeRef speaks of the Node that the Machine had.
-    known = ref is not None and ref.uid == node.uid and scene.status.machine_ref is None
+    known = scene.status.node_ref is not None and scene.status.node_ref.uid == node.uid
     if known and not mark:
         return Settlement(last_node=None)
     message = f"Node {node.name} came back without its Machine: emptying it"
@@ -83,9 +110,13 @@ def _returned(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
         cordon = Cordon(node=node.name, resource_version=node.resource_version, mark=scene.mark)
         return Settlement(last_node=last, groups=(best_effort(cordon),), message=message)
     here = NodeReference(name=node.name, uid=node.uid, cluster=last.cluster)
-    events = () if known else (_event(node),)
+    # Its pods go only once it is on record.
     return Settlement(
-        last_node=last, node_ref=here, groups=_empty(scene, node), events=events, message=message
+        last_node=last,
+        node_ref=here,
+        groups=_empty(scene, node) if known else (),
+        events=() if known else (_event(node),),
+        message=message,
     )
 
 

@@ -13,7 +13,7 @@ import attrs
 from fivespot.core.api.scheduled_machine import Manner
 from fivespot.core.decision import reclaim
 from fivespot.core.decision.knowledge import value_of
-from fivespot.core.decision.observation import NodeView, Observation
+from fivespot.core.decision.observation import Observation
 from fivespot.core.decision.verdict import Effective, Verdict
 
 
@@ -32,24 +32,13 @@ class Decider(Enum):
 
 @attrs.frozen(kw_only=True)
 class Facts:
-    """What the steps of the precedence look at."""
+    """What the steps of the precedence look at; `requested` is a reclaim request that starts one now."""
 
     obs: Observation
     verdict: Verdict
     schedule: Effective
-    node: NodeView | None
+    requested: reclaim.Request | None
     now: datetime
-
-    @property
-    def requested(self) -> reclaim.Request | None:
-        """A reclaim request that starts one now."""
-        return reclaim.fresh_request(self.obs, self.node)
-
-    @property
-    def cluster_deleting(self) -> bool:
-        """Whether the Cluster is going."""
-        cluster = value_of(self.obs.cluster)
-        return cluster is not None and cluster.deleting
 
 
 @attrs.frozen
@@ -81,26 +70,30 @@ class Target:
     why: str
 
 
-def _held_by_reclaim(facts: Facts) -> bool:
-    machine = facts.obs.machine
-    return reclaim.held(machine.status.reclaim) and not reclaim.is_released(machine, facts.now)
-
-
 def _reclaim_decides(facts: Facts) -> bool:
-    return (
-        reclaim.in_progress(facts.obs.machine.status.reclaim)
-        or _held_by_reclaim(facts)
-        or facts.requested is not None
-    )
+    machine = facts.obs.machine
+    stored = machine.status.reclaim
+    if facts.requested is not None or reclaim.in_progress(stored):
+        return True
+    return reclaim.held(stored) and not reclaim.is_released(machine, facts.now)
 
 
 def _reclaim_text(facts: Facts) -> str:
     stored, requested = facts.obs.machine.status.reclaim, facts.requested
     if stored is not None and reclaim.in_progress(stored):
         return f"reclaim in progress: {stored.reason}"
-    if stored is not None and _held_by_reclaim(facts):
+    if stored is not None and _reclaim_decides(facts) and requested is None:
         return f"held after a reclaim: {stored.reason}"
     return f"reclaim requested: {requested.reason}" if requested is not None else "no reclaim"
+
+
+def _cluster_deleting(facts: Facts) -> bool:
+    cluster = value_of(facts.obs.cluster)
+    return cluster is not None and cluster.deleting
+
+
+def _cluster_text(facts: Facts) -> str:
+    return f"Cluster {facts.obs.machine.intent.cluster_name} is {'' if _cluster_deleting(facts) else 'not '}being deleted"
 
 
 _CHAIN: Final = (
@@ -120,15 +113,11 @@ _CHAIN: Final = (
         lambda facts: not facts.obs.machine.intent.enabled,
         lambda facts: f"spec.enabled is {str(facts.obs.machine.intent.enabled).lower()}",
     ),
-    _Link(
-        Decider.CLUSTER_DELETING,
-        lambda facts: facts.cluster_deleting,
-        lambda facts: (
-            f"Cluster {facts.obs.machine.intent.cluster_name} is {'' if facts.cluster_deleting else 'not '}being deleted"
-        ),
-    ),
+    _Link(Decider.CLUSTER_DELETING, _cluster_deleting, _cluster_text),
 )
 """The precedence, strongest first; after it comes the schedule, which always decides."""
+
+_BY_SOURCE: Final = {decider.value: decider for decider in Decider}
 
 
 def chain(facts: Facts) -> tuple[Step, ...]:
@@ -137,45 +126,33 @@ def chain(facts: Facts) -> tuple[Step, ...]:
         Step(decider=link.decider, decides=link.decides(facts), up=False, text=link.text(facts))
         for link in _CHAIN
     )
-    return (*links, _schedule_step(facts))
-
-
-def _schedule_step(facts: Facts) -> Step:
     schedule = facts.schedule
-    return Step(
-        decider=Decider(schedule.source),
-        decides=True,
-        up=schedule.active,
-        text=_schedule_text(facts.verdict, schedule),
-    )
-
-
-def _schedule_text(verdict: Verdict, schedule: Effective) -> str:
-    answer = "active" if schedule.active else "inactive"
-    if schedule.source == Decider.PROVIDER.value:
-        return verdict.message
-    if schedule.source == Decider.HELD.value:
-        return f"held {answer}: {verdict.message}"
-    return f"{answer}, since the provider never resolved: {verdict.message}"
+    last = Step(decider=_BY_SOURCE[schedule.source], decides=True, up=schedule.active, text=schedule.text)
+    return (*links, last)
 
 
 def target_of(facts: Facts) -> Target:
-    """The first step that decides, and the manner of going down, which only tightens within one removal."""
-    manner = _manner(facts)
+    """The first step that decides, and the manner of going down."""
     for link in _CHAIN:
         if link.decides(facts):
-            return Target(up=False, decider=link.decider, manner=manner, why=link.text(facts))
-    last = _schedule_step(facts)
-    return Target(up=last.up, decider=last.decider, manner=manner, why=last.text)
+            return Target(up=False, decider=link.decider, manner=_manner(facts), why=link.text(facts))
+    schedule = facts.schedule
+    return Target(
+        up=schedule.active,
+        decider=_BY_SOURCE[schedule.source],
+        manner=Manner.GRACEFUL if schedule.active else _manner(facts),
+        why=schedule.text,
+    )
 
 
 def _manner(facts: Facts) -> Manner:
+    """Now for the kill switch and a reclaim, whatever the target; within one removal it only tightens."""
     machine = facts.obs.machine
     stored = machine.status.shutdown
     urgent = (
         machine.intent.kill_switch
-        or reclaim.in_progress(machine.status.reclaim)
         or facts.requested is not None
+        or reclaim.in_progress(machine.status.reclaim)
         or (stored is not None and stored.manner is Manner.NOW)
     )
     return Manner.NOW if urgent else Manner.GRACEFUL

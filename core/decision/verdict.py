@@ -13,7 +13,7 @@ import attrs
 from fivespot.core.api.scheduled_machine import ScheduleReference, SpotScheduleStatus
 from fivespot.core.decision.knowledge import Absent, Known, Present
 from fivespot.core.decision.observation import ProviderView
-from fivespot.core.instant import parse_instant
+from fivespot.core.instant import later, parse_instant
 
 STALE_GRACE: Final = timedelta(seconds=30)
 """Every edit of a provider passes through staleness; only what lasts longer is worth writing down."""
@@ -27,6 +27,9 @@ ACTIVE_MISSING: Final = "StatusActiveMissing"
 NOT_READY: Final = "ProviderNotReady"
 STALE: Final = "ProviderStale"
 UNREADABLE: Final = "ProviderUnreadable"
+
+PROVIDER: Final = "Provider"
+HELD: Final = "Held"
 NEVER_RESOLVED: Final = "NeverResolved"
 
 
@@ -57,12 +60,16 @@ class Verdict:
 
 def verdict_of(provider: "Known[ProviderView]", reference: ScheduleReference | None) -> Verdict:
     """Read a provider by the contract in docs/api.md."""
-    name = f"{reference.kind}/{reference.name}" if reference else "the provider"
+    if reference is None:
+        return Verdict(
+            active=None, reason=NOT_FOUND, message="spec.schedule names no provider that can be used"
+        )
+    name = f"{reference.kind}/{reference.name}"
     if isinstance(provider, Present):
         return _of_status(provider.value, name)
     if isinstance(provider, Absent):
         if provider.why == CRD_NOT_INSTALLED:
-            text = f"no {reference.kind if reference else 'such kind'} is served: install its CRD"
+            text = f"no {reference.kind} is served: install its CRD"
             return Verdict(active=None, reason=CRD_NOT_INSTALLED, message=text)
         return Verdict(active=None, reason=NOT_FOUND, message=f"{name} does not exist in this namespace")
     return Verdict(active=None, reason=UNREADABLE, message=f"{name} could not be read: {provider.why}")
@@ -76,10 +83,10 @@ def _of_status(provider: ProviderView, name: str) -> Verdict:
             active=None, reason=ACTIVE_MISSING, message=f"{name} publishes no boolean status.active"
         )
     fault = _not_ready(status)
-    if fault:
+    if fault is not None:
         return Verdict(active=None, reason=NOT_READY, message=f"{name} is not Ready{fault}")
     observed = status.get("observedGeneration")
-    if isinstance(observed, int) and observed < provider.generation:
+    if isinstance(observed, int | float) and observed < provider.generation:
         text = f"{name} has answered for generation {observed}, not yet for {provider.generation}"
         return Verdict(active=None, reason=STALE, message=text, stale_since=provider.stale_since)
     return Verdict(
@@ -118,11 +125,51 @@ def overdue_at(verdict: Verdict) -> datetime | None:
     The answer stands all the same: only the condition and a metric say so.
     """
     due = verdict.next_transition
-    if not verdict.resolved or due is None:
+    if due is None or verdict.active is None:
         return None
     if verdict.last_transition is not None and verdict.last_transition >= due:
         return None
-    return due + OVERDUE
+    return later(due, OVERDUE)
+
+
+def stale_until(verdict: Verdict, now: datetime) -> datetime | None:
+    """Until when a stale answer is too young to be written down; None when it is none, or old enough."""
+    if verdict.reason != STALE:
+        return None
+    until = later(verdict.stale_since or now, STALE_GRACE)
+    return until if now < until else None
+
+
+# What is held
+
+
+def spot_schedule(
+    verdict: Verdict, stored: SpotScheduleStatus | None, reference: ScheduleReference | None, now: datetime
+) -> SpotScheduleStatus:
+    """`status.spotSchedule`: the answer, and the verdict that is held: the last that resolved, whoever gave it."""
+    stored = stored or _NOTHING
+    if verdict.active is not None:
+        name = f"{reference.kind}/{reference.name}" if reference is not None else None
+        since = now if stored.active is not verdict.active else stored.last_transition_time
+        return SpotScheduleStatus(
+            resolved=True,
+            active=verdict.active,
+            reason=verdict.reason,
+            message=verdict.message,
+            held_from=name,
+            last_transition_time=since,
+        )
+    if stale_until(verdict, now) is not None:
+        return stored
+    if stored.active is None:
+        message = f"{verdict.message}; it never resolved"
+    else:
+        answer = "active" if stored.active else "inactive"
+        message = f"{verdict.message}; holding {answer} from {stored.held_from or 'before'}"
+    return attrs.evolve(stored, resolved=False, reason=verdict.reason, message=message)
+
+
+_NOTHING: Final = SpotScheduleStatus()
 
 
 @attrs.frozen(kw_only=True)
@@ -132,24 +179,23 @@ class Effective:
     Attributes:
         active: whether the machine should exist.
         source: Provider (resolved), Held, or NeverResolved.
+        text: one sentence for people.
     """
 
     active: bool
     source: str
+    text: str
 
 
-def effective(verdict: Verdict, held: SpotScheduleStatus | None, *, machine_exists: bool) -> Effective:
+def effective(verdict: Verdict, spot: SpotScheduleStatus, *, machine_exists: bool) -> Effective:
     """The verdict when resolved, else the held one, else whether a machine of ours exists.
 
-    A fleet restored from a backup has no status and may find no provider: what runs is not torn down for it.
+    A fleet restored from a backup has no status and may find no provider: what runs is not torn down for it. A stale
+    answer that is too young to be written down leaves `spot` as stored, and so what is said here as well.
     """
     if verdict.active is not None:
-        return Effective(active=verdict.active, source="Provider")
-    if held is not None and held.active is not None:
-        return Effective(active=held.active, source="Held")
-    return Effective(active=machine_exists, source=NEVER_RESOLVED)
-
-
-def is_recent_stale(verdict: Verdict, now: datetime) -> bool:
-    """Whether staleness is so young that it is not written down yet."""
-    return verdict.reason == STALE and now < (verdict.stale_since or now) + STALE_GRACE
+        return Effective(active=verdict.active, source=PROVIDER, text=verdict.message)
+    text = spot.message or verdict.message
+    if spot.active is not None:
+        return Effective(active=spot.active, source=PROVIDER if spot.resolved else HELD, text=text)
+    return Effective(active=machine_exists, source=NEVER_RESOLVED, text=text)

@@ -19,7 +19,7 @@ MAX_WINDOWS: Final = 1000
 MAX_HOLIDAYS: Final = 1000
 MAX_EARLY_CLOSES: Final = 1000
 MAX_OVERRIDES: Final = 1000
-MAX_DATES: Final = 366
+MAX_DATES: Final = 300
 """Entries of one override's `dates`; a range `a/b` counts once, however long."""
 MAX_OVERRIDE_WINDOWS: Final = 100
 MAX_NAME_LENGTH: Final = 253

@@ -91,7 +91,7 @@ class Schedule:
         for opens, closes in self.intervals_s(first, last):
             yield Interval(
                 require_aware(start) if opens == first else from_seconds(opens),
-                require_aware(end) if closes > LAST_SECOND or closes == last else from_seconds(closes),
+                require_aware(end) if closes == last else from_seconds(closes),
             )
 
     def active_s(self, second: int) -> bool:

@@ -7,6 +7,7 @@ infrastructure, then bootstrap, then Node, then the Machine. Its kubelet marks p
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,18 @@ from fivespot.adapters.clock import SystemClock
 from fivespot.adapters.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
-from fivespot.adapters.kube.resources import NODES, PODS, Object, Resource
+from fivespot.adapters.kube.resources import LEASES, NODES, PODS, Object, Resource
 
+LEASE_NAMESPACE = "kube-node-lease"
+HEARTBEAT = 10.0
 FINALIZER = "machine.cluster.x-k8s.io"
 MACHINES = Resource("cluster.x-k8s.io", "v1beta2", "machines", "Machine", namespaced=True)
-BOOTSTRAPS = Resource("bootstrap.cluster.x-k8s.io", "v1beta1", "k0sworkerconfigs", "K0sWorkerConfig", namespaced=True)
-HOSTS = Resource("infrastructure.cluster.x-k8s.io", "v1beta1", "remotemachines", "RemoteMachine", namespaced=True)
+BOOTSTRAPS = Resource(
+    "bootstrap.cluster.x-k8s.io", "v1beta1", "k0sworkerconfigs", "K0sWorkerConfig", namespaced=True
+)
+HOSTS = Resource(
+    "infrastructure.cluster.x-k8s.io", "v1beta1", "remotemachines", "RemoteMachine", namespaced=True
+)
 
 
 class StandIn:
@@ -32,6 +39,7 @@ class StandIn:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._dirty: asyncio.Queue[tuple[Resource, str, str]] = asyncio.Queue()
+        self._nodes: set[str] = set()
         self.hold_pods: set[str] = set()
 
     async def run(self) -> None:
@@ -46,6 +54,30 @@ class StandIn:
                 )
                 group.create_task(reflector.run())
             group.create_task(self._work())
+            group.create_task(self._beat())
+
+    async def _beat(self) -> None:
+        """Renew the leases of our Nodes, as kubelets do: else the node controller says that they are gone."""
+        while True:
+            for name in tuple(self._nodes):
+                await self._renew(name)
+            await asyncio.sleep(HEARTBEAT)
+
+    async def _renew(self, name: str) -> None:
+        spec = {
+            "holderIdentity": name,
+            "leaseDurationSeconds": 40,
+            "renewTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
+        }
+        try:
+            await self._gateway.merge_patch(LEASES, LEASE_NAMESPACE, name, {"spec": spec})
+        except NotFound:
+            with contextlib.suppress(ApiError):
+                await self._gateway.create(
+                    LEASES, LEASE_NAMESPACE, {"metadata": {"name": name}, "spec": spec}
+                )
+        except ApiError:
+            return
 
     def _mark(self, resource: Resource, key: tuple[str, str], new: Object | None) -> None:
         if new is not None:
@@ -86,7 +118,9 @@ class StandIn:
         await self._node(name, provider_id)
         if not machine.get("status", {}).get("nodeRef"):
             status = {"phase": "Running", "nodeRef": {"name": name}}
-            await self._gateway.merge_patch(MACHINES, namespace, name, {"status": status}, subresource="status")
+            await self._gateway.merge_patch(
+                MACHINES, namespace, name, {"status": status}, subresource="status"
+            )
 
     async def _own(self, resource: Resource, namespace: str, name: str, owner: dict[str, Any]) -> None:
         body = await self._gateway.get(resource, namespace, name)
@@ -100,13 +134,16 @@ class StandIn:
             await self._patch(resource, namespace, name, {"metadata": patch})
 
     async def _node(self, name: str, provider_id: str) -> None:
+        self._nodes.add(name)
         with contextlib.suppress(AlreadyExists):
             await self._gateway.create(
                 NODES, None, {"metadata": {"name": name}, "spec": {"providerID": provider_id}}
             )
             status = {
                 "nodeInfo": _node_info(name),
-                "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}],
+                "conditions": [
+                    {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}
+                ],
             }
             await self._gateway.merge_patch(NODES, None, name, {"status": status}, subresource="status")
 
@@ -118,6 +155,7 @@ class StandIn:
             with contextlib.suppress(NotFound):
                 await self._gateway.delete(resource, namespace, name)
                 await self._patch(resource, namespace, name, {"metadata": {"finalizers": None}})
+        self._nodes.discard(name)
         with contextlib.suppress(NotFound):
             await self._gateway.delete(NODES, None, name)
         await self._patch(MACHINES, namespace, name, {"metadata": {"finalizers": None}})
@@ -136,7 +174,9 @@ class StandIn:
                 PODS, meta["namespace"], meta["name"], {"status": status}, subresource="status"
             )
 
-    async def _patch(self, resource: Resource, namespace: str | None, name: str, body: dict[str, Any]) -> None:
+    async def _patch(
+        self, resource: Resource, namespace: str | None, name: str, body: dict[str, Any]
+    ) -> None:
         await self._gateway.merge_patch(resource, namespace, name, body)
 
 

@@ -54,6 +54,7 @@ def read(tmp_path: Path) -> Callable[[str | bytes], tuple[list[Document], list[F
         ("spec.windows[1].days[0]", 14),
         ("spec.windows[1].end", 16),
         ("spec.windows[1].start", 13),
+        ("spec.windows[2].start", 10),
         ("spec.windows[7].start", 10),
         ("spec.windows.start", 10),
         ("spec.windows[0].start.deeper[3]", 12),

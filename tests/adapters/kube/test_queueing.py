@@ -56,8 +56,9 @@ class QueueMachine(RuleBasedStateMachine):
             return
         assert key is not None
         assert key not in self.processing
-        # A change goes before what is only looked at again.
-        assert self.wanted.pop(key) == all([True, *self.wanted.values()]) or key not in self.wanted
+        # What is only looked at again waits until there is no change.
+        assert not self.wanted[key] or all(self.wanted.values())
+        del self.wanted[key]
         self.processing.add(key)
         self.due.pop(key, None)
 

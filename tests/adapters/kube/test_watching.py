@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from fivespot.adapters.kube.frames import WatchEvent
 from fivespot.adapters.kube.watching import Change, Key, Watching
@@ -148,69 +149,97 @@ def test_where_versions_are_not_numbers_the_last_word_wins() -> None:
     assert watching.event(WatchEvent("MODIFIED", obj("a"))) == Change(A, obj("b"), obj("a"))
 
 
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(
-            ["create", "update", "delete", "watch", "watch", "relist", "resume", "slow answer", "forget"]
-        ),
-        st.sampled_from("ab"),
-    ),
-    max_size=60,
-)
+NAMES = st.sampled_from("ab")
 
 
-@given(STEPS)
-def test_whatever_the_order_the_cache_ends_as_the_server_is(steps: list[tuple[str, str]]) -> None:
-    """A server with one history; our writes are answered at once or late; the stream lags and is cut anywhere."""
-    server: dict[str, dict[str, Any]] = {}
-    history: list[WatchEvent] = []
-    late: list[dict[str, Any]] = []
-    mirror: dict[Key, dict[str, Any]] = {}
-    watching = Watching()
-    revision, read = 100, 0
+class ServerAndCache(RuleBasedStateMachine):
+    """A server with one history; our writes are answered at once or late; the stream lags and is cut anywhere.
 
-    def apply(change: Change | None) -> None:
-        if change is None:
-            return
-        assert mirror.get(change.key) == change.old
-        mirror.pop(change.key, None)
-        if change.new is not None:
-            mirror[change.key] = change.new
+    Whatever the order, the changes add up to the cache, and the cache ends as the server is.
+    """
 
-    def relist() -> None:
-        nonlocal read
-        read = len(history)
-        for change in watching.listed(list(server.values()), str(revision)):
-            apply(change)
+    def __init__(self) -> None:
+        super().__init__()
+        self.server: dict[str, dict[str, Any]] = {}
+        self.history: list[WatchEvent] = []
+        self.read = 0
+        self.late: list[dict[str, Any]] = []
+        self.watching = Watching()
+        self.mirror: dict[Key, dict[str, Any]] = {}
+        self.revision = 100
 
-    relist()
-    for step, name in steps:
-        revision += 1
-        match step:
-            case "create" if name not in server:
-                server[name] = obj(revision, name, uid=f"u{revision}")
-                history.append(WatchEvent("ADDED", server[name]))
-                apply(watching.fed(server[name]))
-            case "update" if name in server:
-                server[name] = obj(revision, name, uid=server[name]["metadata"]["uid"])
-                history.append(WatchEvent("MODIFIED", server[name]))
-                late.append(server[name])
-            case "delete" if name in server:
-                gone = server.pop(name)
-                history.append(WatchEvent("DELETED", obj(revision, name, uid=gone["metadata"]["uid"])))
-            case "forget" if name in server:
-                gone = server.pop(name)
-                history.append(WatchEvent("DELETED", obj(revision, name, uid=gone["metadata"]["uid"])))
-                apply(watching.forgotten(("ns", name), gone["metadata"]["uid"]))
-            case "slow answer" if late:
-                apply(watching.fed(late.pop(0)))
-            case "watch" if read < len(history):
-                apply(watching.event(history[read]))
-                read += 1
-            case "relist":
-                relist()
-        assert mirror == watching.objects
-    while read < len(history):
-        apply(watching.event(history[read]))
-        read += 1
-    assert mirror == watching.objects == {("ns", name): item for name, item in server.items()}
+    def write(self, type_: str, name: str, uid: str) -> dict[str, Any]:
+        self.revision += 1
+        item = obj(self.revision, name, uid)
+        self.history.append(WatchEvent(type_, item))
+        if type_ == "DELETED":
+            del self.server[name]
+        else:
+            self.server[name] = item
+        return item
+
+    def told(self, *changes: Change | None) -> None:
+        for change in filter(None, changes):
+            assert self.mirror.get(change.key) == change.old
+            self.mirror.pop(change.key, None)
+            if change.new is not None:
+                self.mirror[change.key] = change.new
+
+    def uid(self, name: str) -> str:
+        uid: str = self.server[name]["metadata"]["uid"]
+        return uid
+
+    @initialize()
+    def list_first(self) -> None:
+        self.list_again()
+
+    @rule()
+    def list_again(self) -> None:
+        self.read = len(self.history)
+        self.told(*self.watching.listed(list(self.server.values()), str(self.revision)))
+
+    @rule(name=NAMES, ours=st.booleans())
+    def create(self, name: str, ours: bool) -> None:
+        if name not in self.server:
+            item = self.write("ADDED", name, f"u{self.revision}")
+            if ours:
+                self.told(self.watching.fed(item))
+
+    @rule(name=NAMES, ours=st.booleans())
+    def update(self, name: str, ours: bool) -> None:
+        if name in self.server:
+            item = self.write("MODIFIED", name, self.uid(name))
+            if ours:
+                self.late.append(item)
+
+    @rule(name=NAMES, ours=st.booleans())
+    def delete(self, name: str, ours: bool) -> None:
+        if name in self.server:
+            uid = self.uid(name)
+            self.write("DELETED", name, uid)
+            if ours:
+                self.told(self.watching.forgotten(("ns", name), uid))
+
+    @precondition(lambda self: self.late)
+    @rule()
+    def a_late_answer_arrives(self) -> None:
+        self.told(self.watching.fed(self.late.pop(0)))
+
+    @precondition(lambda self: self.read < len(self.history))
+    @rule()
+    def an_event_arrives(self) -> None:
+        self.told(self.watching.event(self.history[self.read]))
+        self.read += 1
+
+    @invariant()
+    def changes_add_up(self) -> None:
+        assert self.mirror == self.watching.objects
+
+    def teardown(self) -> None:
+        while self.read < len(self.history):
+            self.an_event_arrives()
+        assert self.watching.objects == {("ns", name): item for name, item in self.server.items()}
+
+
+TestServerAndCache = ServerAndCache.TestCase
+TestServerAndCache.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

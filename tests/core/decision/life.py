@@ -736,8 +736,7 @@ def _same(uid: str | None, view: Any) -> Any:
 def _status_mark(life: Life, status: Any, now: datetime) -> Iterator[Any]:
     cell = life.cell
     shutdown, reclaim, provisioning = status.shutdown, status.reclaim, status.provisioning
-    yield status.phase, status.ready, status.decided_by, status.provider_id is not None
-    yield tuple((entry.type, entry.status, entry.reason) for entry in status.conditions)
+    yield status.phase, status.provider_id is not None
     yield tuple(
         _same(ref.uid if ref else None, view)
         for ref, view in (

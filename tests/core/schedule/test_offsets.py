@@ -10,7 +10,7 @@ from fivespot.core import zones
 from fivespot.core.instant import FIRST_SECOND, LAST_SECOND
 from fivespot.core.schedule.offsets import Offsets, offsets
 
-YEARS = 4
+YEARS = 3
 """How many years of 1900 to 2100 are tried for each zone; each costs a table of that year."""
 
 
