@@ -192,7 +192,10 @@ class _Reader:
             return
         if kind == SCHEDULED_MACHINE.name:
             placed = {**body, "metadata": {**meta, "namespace": namespace}}
-            self.machines.append(Machine(view=read_machine(placed), origin=origin))
+            try:
+                self.machines.append(Machine(view=read_machine(placed), origin=origin))
+            except InvalidSpec as error:
+                self._refuse(body, origin, [error])
             return
         self.providers.append(
             Provider(

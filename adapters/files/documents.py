@@ -86,8 +86,12 @@ def read_documents(
 
 def _read(text: Text) -> tuple[list[Document], list[FileProblem]]:
     documents: list[Document] = []
-    roots, refusals = read_stream(text.content)
-    for root, source in roots:
+    refusals: list[Unreadable] = []
+    for found in read_stream(text.content):
+        if isinstance(found, Unreadable):
+            refusals.append(found)
+            continue
+        root, source = found
         for node, place, parent in _objects(root):
             try:
                 documents.append(Document(_body(node, place, parent), text.file, node.line, source, place))

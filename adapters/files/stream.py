@@ -42,51 +42,56 @@ def nodes_again(source: Source) -> Node:
     return root
 
 
-def read_stream(text: str) -> tuple[list[tuple[Node, Source]], list[Unreadable]]:
-    """Read every document of `text`; empty ones are left out. A refused document does not hide the others' faults."""
+def read_stream(text: str) -> Iterator[tuple[Node, Source] | Unreadable]:
+    """Every document of `text` in order, and every refusal; empty documents are left out.
+
+    One at a time, since the nodes of a large file are many times its size and those of one document are soon dropped.
+    """
     text = text.removeprefix("\ufeff")
-    found: list[tuple[Node, Source]] = []
     if text.lstrip()[:1] != "{":
-        return found, _read_yaml_into(found, text, 1)
+        yield from _yaml_documents(text, 1)
+        return
     at, line, count = 0, 1, 0
     try:
         while (start := skip_space(text, at)) < len(text):
             start_line = line + text.count("\n", at, start)
             node, end = read_json(text, start_line, start)
             if node.value is not None:
-                found.append((node, Source(text[start:end], start_line, _json_root)))
+                yield node, Source(text[start:end], start_line, _json_root)
             line = start_line + text.count("\n", start, end)
             at, count = end, count + 1
     except NotJson as fault:
         if count >= _UNAMBIGUOUS:
-            return found, [fault]
-        refusals = _read_yaml_into(found, text[at:], line)
-        # Both readings failed: the one that the author had in mind tells more.
-        return found, [fault] if refusals and count == 0 and _MEANT_AS_JSON.match(text) else refusals
+            yield fault
+            return
+        rest = list(_yaml_documents(text[at:], line))
+        # When both readings fail, the one that the author had in mind tells more.
+        both_failed = count == 0 and any(isinstance(it, Unreadable) for it in rest)
+        yield from [fault] if both_failed and _MEANT_AS_JSON.match(text) else rest
     except Unreadable as refused:
-        return found, [refused]
-    return found, []
+        yield refused
 
 
 def _json_root(text: str, first_line: int) -> Node:
     return read_json(text, first_line)[0]
 
 
-def _read_yaml_into(found: list[tuple[Node, Source]], text: str, first_line: int) -> list[Unreadable]:
-    refusals: list[Unreadable] = []
-    for chunk, line in _cut(text.replace("\r\n", "\n"), first_line, refusals):
-        source = Source(chunk, line, read_yaml)
+def _yaml_documents(text: str, first_line: int) -> Iterator[tuple[Node, Source] | Unreadable]:
+    for piece in _cut(text.replace("\r\n", "\n"), first_line):
+        if isinstance(piece, Unreadable):
+            yield piece
+            continue
+        source = Source(*piece, read_yaml)
         try:
             root = source.root()
         except Unreadable as refused:
-            refusals.append(refused)
-            continue
-        if root is not None and root.value is not None:
-            found.append((root, source))
-    return refusals
+            yield refused
+        else:
+            if root is not None and root.value is not None:
+                yield root, source
 
 
-def _cut(text: str, line: int, refusals: list[Unreadable]) -> Iterator[tuple[str, int]]:
+def _cut(text: str, line: int) -> Iterator[tuple[str, int] | Unreadable]:
     """The pieces between separators, each with the line it begins on.
 
     A separator that follows nothing stays in its piece, where the parser takes it for the document's beginning.
@@ -97,9 +102,7 @@ def _cut(text: str, line: int, refusals: list[Unreadable]) -> Iterator[tuple[str
         behind = separator[1].strip()
         if behind and not behind.startswith("#"):
             where = line + text.count("\n", start, at)
-            refusals.append(
-                Unreadable(where, separator[0].strip(), "put what follows --- on a line of its own")
-            )
+            yield Unreadable(where, separator[0].strip(), "put what follows --- on a line of its own")
         if at == start:
             continue
         yield text[start:at], line

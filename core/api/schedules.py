@@ -67,9 +67,6 @@ _DATES: Final = Bounds(
         ),
     ),
 )
-# What the server's cost limit leaves of grammar.MAX_DATES: the rule above runs for each date of each override.
-_MAX_DATES: Final = min(300, grammar.MAX_DATES)
-
 _TIMEZONE: Final = Bounds(
     pattern="^[A-Za-z0-9_+/-]+$",
     min_length=1,
@@ -113,7 +110,7 @@ class Override:
 
     dates: tuple[str, ...] = prop(
         "Dates and ranges of dates, both ends included.",
-        bounds=_at_most(_MAX_DATES, _DATES, min_items=1),
+        bounds=_at_most(grammar.MAX_DATES, _DATES, min_items=1),
     )
     name: str | None = prop("For people.", default=None, bounds=Bounds(max_length=grammar.MAX_NAME_LENGTH))
     open: str | None = prop("Nothing before this local time.", default=None, bounds=_START)

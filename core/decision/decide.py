@@ -4,10 +4,11 @@ from datetime import datetime
 
 from fivespot.core.decision import verdict as verdicts
 from fivespot.core.decision.actions import AddFinalizer, AdoptOwner, Decision, Group, Role
-from fivespot.core.decision.knowledge import value_of
-from fivespot.core.decision.observation import Observation, owned_by
-from fivespot.core.decision.plan import Plan, required
+from fivespot.core.decision.knowledge import Present
+from fivespot.core.decision.observation import CapiMachineView, DependentView, Observation, owned_by
+from fivespot.core.decision.plan import Plan, best_effort, required
 from fivespot.core.decision.policy import DEFAULT_POLICY, Policy
+from fivespot.core.decision.reclaim import hold_until
 from fivespot.core.decision.removal import plan_down
 from fivespot.core.decision.report import report
 from fivespot.core.decision.rising import plan_up
@@ -32,59 +33,63 @@ def decide(observation: Observation, now: datetime, policy: Policy = DEFAULT_POL
     if meta.deleting and FINALIZER not in meta.finalizers:
         return Decision(status=status)
     first = _first_things(scene)
-    if first:
+    if first and observation.failure is None:
         # The owner is put right before anything else: the garbage collector takes one of unknown uid for gone.
         return Decision(status=status, groups=first)
     plan = plan_up(scene) if scene.target.up else plan_down(scene)
     if plan.confirm:
         return Decision(status=status, confirm=plan.confirm)
-    return _answer(scene, plan)
+    return _answer(scene, plan, first)
 
 
-def _answer(scene: Scene, plan: Plan) -> Decision:
+def _answer(scene: Scene, plan: Plan, first: tuple[Group, ...]) -> Decision:
+    """`first` is what keeps failing: it goes on being tried, and is reported, while what can be done is done."""
     made = report(scene, plan)
-    ending = scene.machine.metadata.deleting and plan.clear
+    ending = plan.clear and scene.machine.metadata.deleting
     # An object that is about to go, and a create that is under way, are not worth a write of their own.
-    status = scene.status if ending or not plan.write_status else made.status
-    events = made.events if status != scene.status else ()
+    quiet = ending or not plan.write_status
     return Decision(
-        status=status,
-        groups=plan.groups,
-        events=events,
+        status=scene.status if quiet else made.status,
+        groups=first + plan.groups if first else plan.groups,
+        events=() if quiet else made.events,
         wake_at=_earliest(scene, plan, made.wakes),
     )
 
 
-def _earliest(scene: Scene, plan: Plan, more: tuple[datetime, ...]) -> datetime | None:
+def _earliest(scene: Scene, plan: Plan, more: tuple[datetime | None, ...]) -> datetime | None:
+    """Of what the plan waits for, what the report waits for, the provider's silence and the end of a hold."""
     overdue = verdicts.overdue_at(scene.verdict)
-    instants = [*plan.wakes, *more, *((overdue,) if overdue is not None else ())]
-    return min((at for at in instants if at > scene.now), default=None)
+    hold = hold_until(scene.machine) if scene.status.reclaim is not None else None
+    now, found = scene.now, None
+    for at in (*plan.wakes, *more, overdue, hold):
+        if at is not None and at > now and (found is None or at < found):
+            found = at
+    return found
 
 
 def _first_things(scene: Scene) -> tuple[Group, ...]:
     """The finalizer, and owners that a restore brought back with another uid."""
     meta = scene.machine.metadata
-    groups = []
     adoptions = _adoptions(scene)
-    if adoptions:
-        groups.append(required(*adoptions))
-    if not meta.deleting and FINALIZER not in meta.finalizers:
-        groups.append(required(AddFinalizer(resource_version=meta.resource_version)))
-    return tuple(groups)
+    groups = (best_effort(*adoptions),) if adoptions else ()
+    if meta.deleting or FINALIZER in meta.finalizers:
+        return groups
+    return (*groups, required(AddFinalizer(resource_version=meta.resource_version)))
 
 
 def _adoptions(scene: Scene) -> tuple[AdoptOwner, ...]:
     meta = scene.machine.metadata
-    parts = (
-        (Role.MACHINE, value_of(scene.capi)),
-        (Role.INFRASTRUCTURE, value_of(scene.infrastructure)),
-        (Role.BOOTSTRAP, value_of(scene.bootstrap)),
-    )
     found = []
-    for role, view in parts:
-        owner = owned_by(view.metadata, meta, MACHINE_KIND) if view is not None else None
-        if view is not None and owner is not None and meta.uid and owner.uid != meta.uid:
-            found.append(
-                AdoptOwner(role=role, target=reference(view), resource_version=view.metadata.resource_version)
-            )
+    for role, known in (
+        (Role.MACHINE, scene.capi),
+        (Role.INFRASTRUCTURE, scene.infrastructure),
+        (Role.BOOTSTRAP, scene.bootstrap),
+    ):
+        if not isinstance(known, Present):
+            continue
+        view: CapiMachineView | DependentView = known.value
+        owner = owned_by(view.metadata, meta, MACHINE_KIND)
+        if owner is not None and owner.uid != meta.uid and meta.uid:
+            version = view.metadata.resource_version
+            found.append(AdoptOwner(role=role, target=reference(view), resource_version=version))
     return tuple(found)

@@ -4,7 +4,7 @@ The exceptions are kubectl's: mirror pods of static pods, DaemonSet pods, finish
 drain: they go with their Node, after the host was stopped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import attrs
@@ -42,7 +42,7 @@ def has_to_go(pod: PodView) -> bool:
 
 def drain_of(
     node: NodeView,
-    pods: Iterable[PodView],
+    pods: Sequence[PodView],
     blocked: Sequence[BlockedEviction],
     *,
     deadline: datetime | None,
@@ -69,7 +69,7 @@ def drain_of(
 
 
 def _blocked(
-    waited: Iterable[PodView], blocked: Sequence[BlockedEviction], known: Sequence[str]
+    waited: Sequence[PodView], blocked: Sequence[BlockedEviction], known: Sequence[str]
 ) -> tuple[str, ...]:
     before = {entry.partition(": ")[0]: entry for entry in known}
     protectors = {entry.uid: entry.by for entry in blocked}

@@ -9,9 +9,9 @@ from fivespot.core.api.scheduled_machine import Reclaim, Shutdown
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import Cordon, Delete, DeleteNode, DeletePod, Group, Role
 from fivespot.core.decision.drain import has_to_go
-from fivespot.core.decision.knowledge import Absent, Present, Unknown, value_of
+from fivespot.core.decision.knowledge import CHILD_OUT_OF_REACH, Absent, Present, Unknown, value_of
 from fivespot.core.decision.observation import NodeView
-from fivespot.core.decision.plan import Plan, best_effort, required
+from fivespot.core.decision.plan import Plan, best_effort, groups_of, required
 from fivespot.core.decision.scene import Scene
 from fivespot.core.decision.steps import deletion, leaving, unreadable, until_gone
 from fivespot.core.instant import later
@@ -44,7 +44,7 @@ def _delete(
     if recorded is None or not recorded.uid:
         unknown = scene.capi if isinstance(scene.capi, Unknown) else Unknown("MachineMissing")
         plan = unreadable(scene, shutdown, unknown)
-        return attrs.evolve(plan, groups=(*before, *plan.groups))
+        return attrs.evolve(plan, groups=groups_of(*before, *plan.groups))
     text = f"deleting Machine {recorded.name}, which could not be read: {why}"
     gone = required(Delete(role=Role.MACHINE, target=recorded))
     return leaving(scene, shutdown, "", text, *before, gone, node)
@@ -57,7 +57,7 @@ def _reclaim(scene: Scene, shutdown: Shutdown, record: Reclaim) -> Plan:
     there was no pod to end. An empty list alone proves nothing: `shutdown.remainingPods` remembers that there were some.
     """
     node, pods = value_of(scene.node), scene.obs.pods
-    if node is None or isinstance(pods, Unknown):
+    if node is None or (isinstance(pods, Unknown) and pods.reason in CHILD_OUT_OF_REACH):
         return _delete(scene, shutdown, "the node cannot be reached; the host is stopped")
     listed = isinstance(pods, Present)
     leaving_pods = [pod for pod in pods.value if has_to_go(pod)] if isinstance(pods, Present) else []
@@ -72,9 +72,7 @@ def _reclaim(scene: Scene, shutdown: Shutdown, record: Reclaim) -> Plan:
         record = attrs.evolve(record, pods_deleted_at=scene.now)
     freeing = (
         best_effort(*_cordon(scene, node)),
-        best_effort(
-            *[DeletePod(namespace=pod.namespace, name=pod.name, uid=pod.uid) for pod in stopping]
-        ),
+        best_effort(*[DeletePod(namespace=pod.namespace, name=pod.name, uid=pod.uid) for pod in stopping]),
     )
     due = later(record.pods_deleted_at or record.observed_at or scene.now, scene.policy.pods_to_machine)
     if scene.now >= due:

@@ -6,7 +6,7 @@ from fivespot.core.api.scheduled_machine import DrainTimeout, Shutdown
 from fivespot.core.decision.actions import Cordon, Event, Part, Severity
 from fivespot.core.decision.drain import Drain, drain_of
 from fivespot.core.decision.knowledge import Absent, Unknown, gone, value_of
-from fivespot.core.decision.observation import CapiMachineView, NodeView
+from fivespot.core.decision.observation import CapiMachineView, NodeView, PodView
 from fivespot.core.decision.plan import Plan, ask, best_effort, listed, required
 from fivespot.core.decision.scene import Reachable, Scene, cordoned_by_us, node_reach
 from fivespot.core.decision.steps import (
@@ -69,9 +69,10 @@ def _holds(scene: Scene) -> bool:
 
 def _drain(scene: Scene, shutdown: Shutdown, capi: CapiMachineView, node: NodeView) -> Plan:
     """Whether the node is empty is looked at each time: pods that came back are evicted again."""
+    pods: tuple[PodView, ...] = value_of(scene.obs.pods) or ()
     drain = drain_of(
         node,
-        value_of(scene.obs.pods) or (),
+        pods,
         scene.obs.blocked,
         deadline=None if _holds(scene) else shutdown.drain_deadline,
         now=scene.now,

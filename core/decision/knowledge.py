@@ -4,7 +4,7 @@
 nothing is created, drained or deleted on its account.
 """
 
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
@@ -39,6 +39,11 @@ class Unknown:
     reason: str
     why: str = ""
 
+
+CHILD_OUT_OF_REACH: Final = frozenset(
+    {"KubeconfigMissing", "KubeconfigRejected", "ChildClusterUnreachable", "PermissionDenied"}
+)
+"""Reasons of an Unknown that say that the child cluster does not answer; any other is a matter of moments."""
 
 Known: TypeAlias = Present[T] | Absent | Unknown
 

@@ -77,7 +77,9 @@ def _drift(wanted: str, found: str) -> str:
     names = [entry.partition("=")[0] for entry in wanted.split() if entry not in before]
     if not names:
         return ""
-    return f"; {' and '.join(names)} of the spec differ from the running machine and count at its next creation"
+    return (
+        f"; {' and '.join(names)} of the spec differ from the running machine and count at its next creation"
+    )
 
 
 def creations(

@@ -32,22 +32,30 @@ class Phase(Enum):
 
 
 RESTING: Final = frozenset({Phase.INACTIVE, Phase.DISABLED, Phase.TERMINATED})
-"""Phases in which nothing of ours exists."""
+"""Phases in which nothing of ours exists (Terminated also while the last of it goes)."""
 
-_ALL: Final = frozenset(Phase)
+_COMING: Final = frozenset({Phase.PENDING, Phase.ACTIVE})
+_GOING: Final = frozenset({Phase.SHUTTING_DOWN, Phase.TERMINATED, Phase.EMERGENCY_REMOVE})
+_REPORT: Final = frozenset({Phase.ERROR})
 
 ALLOWED: Final[Mapping[Phase | None, frozenset[Phase]]] = {
-    # First seen. A restored object has no status but may have a machine in any state.
-    None: _ALL,
-    Phase.PENDING: _ALL,
-    Phase.ACTIVE: _ALL,
-    # Wanted again half-way: Active while its Machine still stands, Pending once it is being deleted.
-    Phase.SHUTTING_DOWN: _ALL,
-    # A resting machine has no Node of its own: it must provision before it is Active. An orphan that turns up is shut
-    # down or taken up like any other.
-    Phase.INACTIVE: _ALL,
-    Phase.DISABLED: _ALL,
-    Phase.TERMINATED: _ALL,
-    Phase.EMERGENCY_REMOVE: _ALL - {Phase.SHUTTING_DOWN, Phase.ACTIVE},
-    Phase.ERROR: _ALL,
+    # First seen. An object that was restored without its status may have a machine in any state.
+    None: frozenset(Phase),
+    # To rest at once: wanted no more before anything was created.
+    Phase.PENDING: frozenset({Phase.ACTIVE}) | _GOING | RESTING | _REPORT,
+    # Pending: its Machine vanished or is being deleted by somebody. To rest at once: the same, and wanted no more.
+    Phase.ACTIVE: frozenset({Phase.PENDING}) | _GOING | RESTING | _REPORT,
+    # Wanted again half-way: Active while its Machine still stands, Pending once that is being deleted.
+    Phase.SHUTTING_DOWN: _COMING | (_GOING - {Phase.SHUTTING_DOWN}) | RESTING | _REPORT,
+    # Active and the three of going are what an orphan that turns up becomes; and a machine whose status was not written
+    # between its creation and its first Ready, since creating writes none.
+    Phase.INACTIVE: _COMING | _GOING | (RESTING - {Phase.INACTIVE}) | _REPORT,
+    Phase.DISABLED: _COMING | _GOING | (RESTING - {Phase.DISABLED}) | _REPORT,
+    # Before anything is deleted a kill can be taken back: by a person who wants it up, or with a reclaim in progress.
+    Phase.TERMINATED: _COMING | (_GOING - {Phase.TERMINATED}) | (RESTING - {Phase.TERMINATED}) | _REPORT,
+    # Out, whatever happens: held (Disabled), or killed on the way. It is never wanted again before the hold is stored,
+    # never goes with grace any more, and never rests as Inactive.
+    Phase.EMERGENCY_REMOVE: frozenset({Phase.DISABLED, Phase.TERMINATED}) | _REPORT,
+    Phase.ERROR: frozenset(Phase) - _REPORT,
 }
+"""For each phase, the phases that may be written over it."""

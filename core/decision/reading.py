@@ -14,13 +14,14 @@ from fivespot.core.api.scheduled_machine import (
     ScheduledMachineSpec,
     ScheduledMachineStatus,
     ScheduleReference,
-    Taint,
 )
 from fivespot.core.api.validate import problems_of
+from fivespot.core.decision.manifest import made_of
 from fivespot.core.decision.observation import (
     CapiMachineView,
     ClusterView,
     DependentView,
+    FoundTaint,
     Intent,
     MachineView,
     NodeView,
@@ -40,10 +41,10 @@ def read_machine(document: Mapping[str, Any]) -> MachineView:
     """A ScheduledMachine.
 
     An invalid spec leaves `spec` None and says why in `problems`; what steers a removal is read all the same. A status
-    that cannot be read counts as none.
+    is what this machine remembers: one that cannot be read is not the same as none.
 
     Raises:
-        InvalidSpec: the metadata cannot be read.
+        InvalidSpec: the metadata or the status cannot be read; such an object is left alone.
     """
     metadata = decode_metadata(document.get("metadata"))
     raw = document.get("spec")
@@ -57,14 +58,15 @@ def read_machine(document: Mapping[str, Any]) -> MachineView:
         spec=spec,
         status=_status(document.get("status")),
         problems=problems,
+        made_of=made_of(spec) if spec is not None else "",
     )
 
 
 def _status(raw: Any) -> ScheduledMachineStatus:
     try:
-        return decode(raw or {}, ScheduledMachineStatus)
-    except InvalidSpec:
-        return ScheduledMachineStatus()
+        return decode(raw if raw is not None else {}, ScheduledMachineStatus)
+    except InvalidSpec as error:
+        raise error.below("status") from error
 
 
 def _intent(spec: ScheduledMachineSpec) -> Intent:
@@ -115,10 +117,30 @@ def _reference_of_invalid(raw: Any) -> ScheduleReference | None:
     return None if problems_of(bounds, raw) else found
 
 
+# Other objects: anybody's, so every part of them may be anything
+
+
+def _part(of: Any, name: str) -> Mapping[str, Any]:
+    """A field that is an object; empty when it is absent or something else."""
+    found = of.get(name) if isinstance(of, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _entries(of: Any, name: str) -> list[Mapping[str, Any]]:
+    """A field that is a list of objects, without what is none."""
+    found = of.get(name) if isinstance(of, Mapping) else None
+    return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, list) else []
+
+
+def _text(of: Mapping[str, Any], name: str) -> str:
+    found = of.get(name)
+    return found if isinstance(found, str) else ""
+
+
 def read_provider(document: Mapping[str, Any]) -> ProviderView:
     """Any provider: its generation and its status, nothing else."""
     status = document.get("status")
-    generation = (document.get("metadata") or {}).get("generation")
+    generation = _part(document, "metadata").get("generation")
     return ProviderView(
         generation=generation if isinstance(generation, int) else 0,
         status=status if isinstance(status, Mapping) else None,
@@ -126,29 +148,37 @@ def read_provider(document: Mapping[str, Any]) -> ProviderView:
 
 
 def read_cluster(document: Mapping[str, Any]) -> ClusterView:
-    """The CAPI Cluster."""
+    """The CAPI Cluster.
+
+    Raises:
+        InvalidSpec: the metadata cannot be read.
+    """
     metadata = decode_metadata(document.get("metadata"))
     return ClusterView(
-        paused=(document.get("spec") or {}).get("paused") is True,
+        paused=_part(document, "spec").get("paused") is True,
         deleting=metadata.deleting,
         generation=metadata.generation,
     )
 
 
 def read_capi_machine(document: Mapping[str, Any]) -> CapiMachineView:
-    """The CAPI Machine, of either API version."""
-    spec, status = document.get("spec") or {}, document.get("status") or {}
-    old = (status.get("deprecated") or {}).get("v1beta1") or {}
+    """The CAPI Machine, of either API version.
+
+    Raises:
+        InvalidSpec: the metadata cannot be read.
+    """
+    spec, status = _part(document, "spec"), _part(document, "status")
+    old = _part(_part(status, "deprecated"), "v1beta1")
     return CapiMachineView(
         metadata=decode_metadata(document.get("metadata")),
-        api_version=document.get("apiVersion") or "",
-        phase=status.get("phase") or "",
-        bootstrap=_reference((spec.get("bootstrap") or {}).get("configRef")),
+        api_version=_text(document, "apiVersion"),
+        phase=_text(status, "phase"),
+        bootstrap=_reference(_part(spec, "bootstrap").get("configRef")),
         infrastructure=_reference(spec.get("infrastructureRef")),
-        provider_id=spec.get("providerID") or "",
-        node_name=(status.get("nodeRef") or {}).get("name") or "",
-        failure=status.get("failureReason") or old.get("failureReason") or "",
-        paused_condition=_condition_true(status, "Paused"),
+        provider_id=_text(spec, "providerID"),
+        node_name=_text(_part(status, "nodeRef"), "name"),
+        failure=_text(status, "failureReason") or _text(old, "failureReason"),
+        paused_condition=_condition_status(status, "Paused") == "True",
     )
 
 
@@ -156,69 +186,82 @@ def _reference(raw: Any) -> ObjectReference | None:
     if not isinstance(raw, Mapping):
         return None
     return ObjectReference(
-        api_version=raw.get("apiVersion") or raw.get("apiGroup") or "",
-        kind=raw.get("kind") or "",
-        name=raw.get("name") or "",
+        api_version=_text(raw, "apiVersion") or _text(raw, "apiGroup"),
+        kind=_text(raw, "kind"),
+        name=_text(raw, "name"),
     )
 
 
-def _condition_true(status: Mapping[str, Any], of_type: str) -> bool:
-    return _condition_status(status, of_type) == "True"
-
-
 def _condition_status(status: Mapping[str, Any], of_type: str) -> str:
-    for entry in status.get("conditions") or ():
+    for entry in _entries(status, "conditions"):
         if entry.get("type") == of_type:
-            return str(entry.get("status"))
+            return _text(entry, "status")
     return ""
 
 
 def read_dependent(document: Mapping[str, Any]) -> DependentView:
-    """A bootstrap or infrastructure object of any kind."""
+    """A bootstrap or infrastructure object of any kind.
+
+    Raises:
+        InvalidSpec: the metadata cannot be read.
+    """
     return DependentView(
         metadata=decode_metadata(document.get("metadata")),
-        api_version=document.get("apiVersion") or "",
-        kind=document.get("kind") or "",
+        api_version=_text(document, "apiVersion"),
+        kind=_text(document, "kind"),
     )
 
 
 def read_node(document: Mapping[str, Any]) -> NodeView:
-    """A Node."""
+    """A Node.
+
+    Raises:
+        InvalidSpec: the metadata cannot be read.
+    """
     metadata = decode_metadata(document.get("metadata"))
-    spec, status = document.get("spec") or {}, document.get("status") or {}
+    spec, status = _part(document, "spec"), _part(document, "status")
     ready = _condition_status(status, "Ready")
     return NodeView(
         name=metadata.name,
         uid=metadata.uid,
         resource_version=metadata.resource_version,
-        provider_id=spec.get("providerID") or "",
-        system_uuid=(status.get("nodeInfo") or {}).get("systemUUID") or "",
+        provider_id=_text(spec, "providerID"),
+        system_uuid=_text(_part(status, "nodeInfo"), "systemUUID"),
         ready=ready == "True",
         reachable=ready != "Unknown",
         unschedulable=spec.get("unschedulable") is True,
         taints=tuple(
-            Taint(
-                key=entry.get("key") or "", value=entry.get("value") or None, effect=entry.get("effect") or ""
-            )
-            for entry in spec.get("taints") or ()
+            [
+                FoundTaint(
+                    key=_text(entry, "key"),
+                    value=_text(entry, "value") or None,
+                    effect=_text(entry, "effect"),
+                    time_added=_text(entry, "timeAdded") or None,
+                )
+                for entry in _entries(spec, "taints")
+            ]
         ),
         labels=metadata.labels,
         annotations=metadata.annotations,
-        volumes_attached=tuple(entry.get("name") or "" for entry in status.get("volumesAttached") or ()),
+        volumes_attached=tuple([_text(entry, "name") for entry in _entries(status, "volumesAttached")]),
     )
 
 
 def read_pod(document: Mapping[str, Any]) -> PodView:
-    """A Pod."""
+    """A Pod.
+
+    Raises:
+        InvalidSpec: the metadata cannot be read.
+    """
     metadata = decode_metadata(document.get("metadata"))
-    grace = (document.get("spec") or {}).get("terminationGracePeriodSeconds")
+    grace = _part(document, "spec").get("terminationGracePeriodSeconds")
     return PodView(
         namespace=metadata.namespace,
         name=metadata.name,
         uid=metadata.uid,
         daemon=any(owner.controller and owner.kind == "DaemonSet" for owner in metadata.owners),
         mirror=MIRROR_POD in metadata.annotations,
-        finished=(document.get("status") or {}).get("phase") in _FINISHED,
+        finished=_part(document, "status").get("phase") in _FINISHED,
         deleting=metadata.deleting,
         grace_seconds=grace if isinstance(grace, int) else _DEFAULT_GRACE,
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import attrs
 
 from fivespot.core.decision.actions import Delete, Group, Part, Role
-from fivespot.core.decision.knowledge import Known, Unknown, gone, value_of
+from fivespot.core.decision.knowledge import Unknown, gone, value_of
 from fivespot.core.decision.observation import DependentView
 from fivespot.core.decision.plan import required
 from fivespot.core.decision.scene import Scene, reference
@@ -32,12 +32,14 @@ class Remains:
     confirm: tuple[Part, ...] = ()
 
 
-def remains(scene: Scene, counts: Callable[[Role, DependentView], bool], *, hands_off: bool) -> Remains | None:
+def remains(
+    scene: Scene, counts: Callable[[Role, DependentView], bool], *, hands_off: bool
+) -> Remains | None:
     """The first of what is left that `counts`; None when nothing is, as far as was seen.
 
     `hands_off` (a pause) deletes nothing.
     """
-    before: dict[Part, Known[object]] = {Part.MACHINE: scene.capi}
+    before: dict[Part, object] = {Part.MACHINE: scene.capi}
     for role, part, known in (
         (Role.INFRASTRUCTURE, Part.INFRASTRUCTURE, scene.infrastructure),
         (Role.BOOTSTRAP, Part.BOOTSTRAP, scene.bootstrap),

@@ -9,17 +9,17 @@ from datetime import timedelta
 
 import attrs
 
-from fivespot.core.api.scheduled_machine import Manner, Shutdown
+from fivespot.core.api.scheduled_machine import Manner, Reclaim, Shutdown
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import Event, Severity
 from fivespot.core.decision.drain import has_to_go
 from fivespot.core.decision.emergency import now
 from fivespot.core.decision.graceful import graceful
-from fivespot.core.decision.knowledge import Present, value_of
+from fivespot.core.decision.knowledge import Present, Unknown, value_of
 from fivespot.core.decision.observation import Slot
 from fivespot.core.decision.plan import Plan
 from fivespot.core.decision.rest import finish
-from fivespot.core.decision.scene import Scene
+from fivespot.core.decision.scene import Scene, reclaim_record
 from fivespot.core.decision.steps import leaving, waiting_message
 from fivespot.core.decision.target import Decider
 from fivespot.core.instant import later
@@ -32,10 +32,44 @@ def plan_down(scene: Scene) -> Plan:
     if scene.nothing_exists:
         return finish(scene)
     stored = scene.status.shutdown
+    if stored is None and _out_of_sight(scene):
+        return _unseen(scene)
     wanted = _wanted(scene)
-    if stored is None or scene.facts.requested is not None or _is_new_intent(stored, wanted):
+    if stored is None or _is_new_intent(stored, wanted):
         return _intent(scene, wanted)
-    return now(scene, wanted) if wanted.manner is Manner.NOW else graceful(scene, wanted)
+    if wanted.manner is Manner.GRACEFUL:
+        return graceful(scene, wanted)
+    if scene.facts.requested is None:
+        return now(scene, wanted)
+    # A kill does not wait for the reclaim that was asked for meanwhile to be noted.
+    return _noted(scene, now(scene, wanted)) if scene.machine.intent.kill_switch else _intent(scene, wanted)
+
+
+def _out_of_sight(scene: Scene) -> bool:
+    """Whether nothing of ours is seen and something could not be read: nothing begins on account of an Unknown.
+
+    Except what can go on blindly: an urgent removal of a Machine that status recorded.
+    """
+    if any(isinstance(part, Present) for _, part in scene.parts):
+        return False
+    blindly = isinstance(scene.capi, Unknown) and scene.status.machine_ref is not None
+    return not (blindly and scene.target.manner is Manner.NOW)
+
+
+def _unseen(scene: Scene) -> Plan:
+    """Phase and references stay as stored."""
+    unknown = scene.unknown or Unknown("MachineMissing")
+    text = f"could not be read: {unknown.why}"
+    return Plan(
+        phase=None,
+        reason=unknown.reason,
+        message=text,
+        reclaim=reclaim_record(scene),
+        provisioning=scene.status.provisioning,
+        last_node=scene.status.last_node,
+        node_ref=scene.status.node_ref,
+        machine_ready=("Unknown", unknown.reason, unknown.why),
+    )
 
 
 def _wanted(scene: Scene) -> Shutdown:
@@ -84,33 +118,38 @@ def _waits(scene: Scene, shutdown: Shutdown) -> bool:
 
 
 def _is_new_intent(stored: Shutdown, wanted: Shutdown) -> bool:
-    """A removal that becomes more urgent, or whose bounds move, is stored before it is acted on."""
-    return (stored.manner, stored.started_at, stored.drain_deadline, stored.deadline) != (
-        wanted.manner,
-        wanted.started_at,
-        wanted.drain_deadline,
-        wanted.deadline,
+    """A removal that becomes more urgent, or whose bounds move while they matter, is stored before it is acted on."""
+    if stored.manner is not wanted.manner:
+        return True
+    return wanted.manner is Manner.GRACEFUL and (
+        (stored.started_at, stored.drain_deadline, stored.deadline)
+        != (wanted.started_at, wanted.drain_deadline, wanted.deadline)
     )
 
 
 def _intent(scene: Scene, shutdown: Shutdown) -> Plan:
     """Store what is about to happen, and do nothing yet."""
-    request, node = scene.facts.requested, value_of(scene.node)
-    if request is not None and node is not None:
-        record = reclaims.begin(request, scene.status.reclaim, node, scene.now)
+    if scene.facts.requested is not None:
         # As every later pass says it, so that the deletion of the pods does not wait for another write.
-        why = f"reclaim in progress: {request.reason}"
-        plan = leaving(
-            scene, _with_pods(scene, shutdown), "", f"leaving the cluster: {why}", reclaim=record
-        )
-        events = (*_orphan(scene), *_reclaim_events(record, scene.policy.rapid_reclaim_window))
-        reclaiming = scene.target.decider is Decider.RECLAIM
-        return attrs.evolve(plan, events=events, scheduled=why if reclaiming else "")
+        why = f"reclaim in progress: {scene.facts.requested.reason}"
+        plan = leaving(scene, _with_pods(scene, shutdown), "", f"leaving the cluster: {why}")
+        plan = _noted(scene, attrs.evolve(plan, events=_orphan(scene)))
+        return attrs.evolve(plan, scheduled=why) if scene.target.decider is Decider.RECLAIM else plan
     if shutdown.started_at is None and shutdown.manner is Manner.GRACEFUL:
         reason = "Paused" if scene.paused_by else "WaitingForSlot"
         return leaving(scene, shutdown, reason, waiting_message(scene), events=_orphan(scene))
     text = f"leaving the cluster: {scene.target.why}"
     return leaving(scene, shutdown, "GracePeriodActive", text, events=_orphan(scene))
+
+
+def _noted(scene: Scene, plan: Plan) -> Plan:
+    """The plan with the requested reclaim on record."""
+    request, node = scene.facts.requested, value_of(scene.node)
+    if request is None or node is None or plan.confirm:
+        return plan
+    record = reclaims.begin(request, scene.status.reclaim, node, scene.now)
+    events = _reclaim_events(record, scene.policy.rapid_reclaim_window)
+    return attrs.evolve(plan, reclaim=record, events=plan.events + events)
 
 
 def _with_pods(scene: Scene, shutdown: Shutdown) -> Shutdown:
@@ -129,7 +168,7 @@ def _orphan(scene: Scene) -> tuple[Event, ...]:
     return (Event(severity=Severity.NORMAL, reason="OrphanAdopted", message=text),)
 
 
-def _reclaim_events(record: reclaims.Reclaim, window: timedelta) -> tuple[Event, ...]:
+def _reclaim_events(record: Reclaim, window: timedelta) -> tuple[Event, ...]:
     begun = Event(
         severity=Severity.WARNING, reason="EmergencyReclaim", message=record.reason or "no reason given"
     )

@@ -1,34 +1,41 @@
 """The status that says what was observed and decided: derived last, from facts, and never from the clock alone."""
 
 from datetime import datetime, timedelta
+from typing import Final, TypeAlias
 
 import attrs
 
 from fivespot.core.api.common import Condition, ObjectReference
 from fivespot.core.api.common import condition as condition_of
-from fivespot.core.api.scheduled_machine import ScheduledMachineStatus, SpotScheduleStatus
+from fivespot.core.api.scheduled_machine import ScheduledMachineStatus, Taint
+from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision import verdict as verdicts
 from fivespot.core.decision.actions import Event, Severity
-from fivespot.core.decision.knowledge import Unknown, value_of
-from fivespot.core.decision.observation import Failure
+from fivespot.core.decision.knowledge import CHILD_OUT_OF_REACH, Present, Unknown, value_of
+from fivespot.core.decision.observation import CapiMachineView, DependentView, Failure
 from fivespot.core.decision.phase import Phase
 from fivespot.core.decision.plan import Plan
 from fivespot.core.decision.scene import Scene, reference
 from fivespot.core.decision.target import Decider
+from fivespot.core.instant import later
 
-_AT_ONCE = frozenset({"Forbidden", "Invalid"})
+_AT_ONCE: Final = frozenset({"Forbidden", "Invalid"})
 """Reasons that no retry cures: they are reported as Error without waiting."""
-_WARNINGS = frozenset(
+_NAME_CONFLICT: Final = "NameConflict"
+_WARNINGS: Final = frozenset(
     {
         "MachineCreationFailed", "MachineDeletionFailed", "MachineMissing", "ProvisioningTimedOut",
         "FinalizerCleanupTimedOut", "NodeDrainTimedOut", "NodeDrainFailed", "KillSwitchActivated", "NameConflict",
         "PermissionDenied", "ReferencesInvalid", "TaintOwnershipConflict", "PatchFailed", "NodeNotReady",
+        "ChildClusterUnreachable",
     }
 )  # fmt: skip
-_NEXT_FIELDS = ("next_transition", "next_activation", "next_cleanup")
-_CHILD_REASONS = frozenset(
-    {"KubeconfigMissing", "KubeconfigRejected", "ChildClusterUnreachable", "PermissionDenied"}
-)
+_NEXT_FIELDS: Final = ("next_transition", "next_activation", "next_cleanup")
+_OF_A_MACHINE: Final = ("NodeTainted", "ChildClusterReachable", "ReclaimHonoured")
+"""Conditions that describe a machine that exists; they go with it."""
+
+_Wanted: TypeAlias = tuple[str, str, str, str]
+"""Type, status, reason and message of a condition."""
 
 
 @attrs.frozen(kw_only=True)
@@ -37,7 +44,7 @@ class Report:
 
     status: ScheduledMachineStatus
     events: tuple[Event, ...]
-    wakes: tuple[datetime, ...]
+    wakes: tuple[datetime | None, ...]
 
 
 def report(scene: Scene, plan: Plan) -> Report:
@@ -45,12 +52,11 @@ def report(scene: Scene, plan: Plan) -> Report:
     plan, failed_until = _overlay_failure(scene, plan)
     stored = scene.status
     phase = plan.phase.value if plan.phase is not None else stored.phase
-    spot, spot_wakes = _spot_schedule(scene)
     ready = phase == Phase.ACTIVE.value and _node_ready(scene, plan)
-    machine, bootstrap, infrastructure, provider_id = _references(scene, plan)
-    capi = value_of(scene.capi)
+    capi = scene.capi.value if isinstance(scene.capi, Present) else None
     upcoming, opens, closes = _next(scene)
     message = plan.message or stored.message
+    conditions, told = _conditions(scene, plan, ready=ready, message=message or "")
     status = ScheduledMachineStatus(
         phase=phase,
         ready=ready,
@@ -58,26 +64,32 @@ def report(scene: Scene, plan: Plan) -> Report:
         message=message,
         observed_generation=scene.machine.metadata.generation,
         decided_by=scene.target.decider.value,
-        conditions=_conditions(scene, plan, spot, ready=ready, message=message or ""),
-        machine_ref=machine,
-        bootstrap_ref=bootstrap,
-        infrastructure_ref=infrastructure,
+        conditions=conditions,
+        machine_ref=_reference(plan, capi, stored.machine_ref),
+        bootstrap_ref=_reference(plan, value_of(scene.bootstrap), stored.bootstrap_ref),
+        infrastructure_ref=_reference(plan, value_of(scene.infrastructure), stored.infrastructure_ref),
         node_ref=plan.node_ref,
         last_node=plan.last_node,
-        provider_id=provider_id,
-        applied_node_taints=plan.taints,
+        provider_id=_provider_id(plan, capi, stored.provider_id),
+        applied_node_taints=_taints(plan, stored),
         last_scheduled_time=(capi.metadata.created_at if capi else None) or stored.last_scheduled_time,
         next_activation=opens,
         next_cleanup=closes,
         next_transition=upcoming,
-        spot_schedule=spot,
+        spot_schedule=scene.spot,
         shutdown=plan.shutdown,
         reclaim=plan.reclaim,
         provisioning=plan.provisioning,
     )
-    status, throttled_until = _throttle(scene, status)
-    wakes = tuple(at for at in (failed_until, throttled_until, *spot_wakes) if at is not None)
-    return Report(status=status, events=_change_events(scene, status, plan), wakes=wakes)
+    changed = status != stored
+    throttled_until = _throttled_until(scene, status) if changed else None
+    if throttled_until is not None:
+        status, changed = stored, False
+    return Report(
+        status=status,
+        events=_change_events(scene, status, plan, told) if changed else (),
+        wakes=(failed_until, throttled_until, verdicts.stale_until(scene.verdict, scene.now)),
+    )
 
 
 def _overlay_failure(scene: Scene, plan: Plan) -> tuple[Plan, datetime | None]:
@@ -85,19 +97,21 @@ def _overlay_failure(scene: Scene, plan: Plan) -> tuple[Plan, datetime | None]:
     failure = scene.obs.failure
     if failure is None:
         return plan, None
-    until = failure.since + scene.policy.error_after
-    if failure.reason not in _AT_ONCE and scene.now < until:
-        return plan, until
+    until = later(failure.since, scene.policy.error_after)
     reason = _failure_reason(failure)
     message = f"{failure.step} fails: {failure.message}"
-    return attrs.evolve(plan, phase=Phase.ERROR, reason=reason, message=message), None
+    if failure.reason in _AT_ONCE or scene.now >= until:
+        return attrs.evolve(plan, phase=Phase.ERROR, reason=reason, message=message), None
+    if failure.reason == _NAME_CONFLICT:
+        return attrs.evolve(plan, reason=reason, message=message), until
+    return plan, until
 
 
 def _failure_reason(failure: Failure) -> str:
     if failure.reason == "Forbidden":
         return "PermissionDenied"
-    if failure.reason == "NameConflict":
-        return "NameConflict"
+    if failure.reason == _NAME_CONFLICT:
+        return _NAME_CONFLICT
     verb = failure.step.partition(" ")[0]
     return {
         "create": "MachineCreationFailed",
@@ -114,57 +128,28 @@ def _node_ready(scene: Scene, plan: Plan) -> bool:
     return node is not None and node.ready
 
 
-def _spot_schedule(scene: Scene) -> tuple[SpotScheduleStatus, tuple[datetime, ...]]:
-    """The provider's answer, and the verdict that is held: the last that resolved, whatever the reference says now."""
-    stored = scene.status.spot_schedule or SpotScheduleStatus()
-    verdict = scene.verdict
-    if verdicts.is_recent_stale(verdict, scene.now):
-        # Every edit of a provider passes through here for a moment; it holds, but is not worth a write.
-        return stored, ((verdict.stale_since or scene.now) + verdicts.STALE_GRACE,)
-    if verdict.active is None:
-        return attrs.evolve(
-            stored, resolved=False, reason=verdict.reason, message=_held_message(scene, stored)
-        ), ()
-    flipped = stored.active is not verdict.active
-    fresh = SpotScheduleStatus(
-        resolved=True,
-        active=verdict.active,
-        reason=verdict.reason,
-        message=verdict.message,
-        held_from=_reference_name(scene),
-        last_transition_time=scene.now if flipped else stored.last_transition_time,
-    )
-    return fresh, ()
-
-
-def _reference_name(scene: Scene) -> str | None:
-    schedule = scene.machine.intent.schedule
-    return f"{schedule.kind}/{schedule.name}" if schedule is not None else None
-
-
-def _held_message(scene: Scene, stored: SpotScheduleStatus) -> str:
-    text = scene.verdict.message
-    if stored.active is None:
-        return f"{text}; it never resolved"
-    answer = "active" if stored.active else "inactive"
-    return f"{text}; holding {answer} from {stored.held_from or 'before'}"
-
-
-def _references(
-    scene: Scene, plan: Plan
-) -> tuple[ObjectReference | None, ObjectReference | None, ObjectReference | None, str | None]:
-    """Machine, bootstrap, infrastructure and provider id; what is not seen stays as stored until it is cleared."""
+def _reference(
+    plan: Plan, view: CapiMachineView | DependentView | None, stored: ObjectReference | None
+) -> ObjectReference | None:
     if plan.clear:
-        return None, None, None, None
-    stored = scene.status
-    capi = value_of(scene.capi)
-    bootstrap, infrastructure = value_of(scene.bootstrap), value_of(scene.infrastructure)
-    return (
-        reference(capi) if capi else stored.machine_ref,
-        reference(bootstrap) if bootstrap else stored.bootstrap_ref,
-        reference(infrastructure) if infrastructure else stored.infrastructure_ref,
-        (capi.provider_id or None) if capi else stored.provider_id,
-    )
+        return None
+    if view is None:
+        return stored
+    if stored is not None and stored.uid == view.metadata.uid and stored.api_version == view.api_version:
+        return stored
+    return reference(view)
+
+
+def _provider_id(plan: Plan, capi: CapiMachineView | None, stored: str | None) -> str | None:
+    if plan.clear:
+        return None
+    return (capi.provider_id or None) if capi else stored
+
+
+def _taints(plan: Plan, stored: ScheduledMachineStatus) -> tuple[Taint, ...]:
+    if plan.taints is not None:
+        return plan.taints.applied
+    return () if plan.clear else stored.applied_node_taints
 
 
 def _next(scene: Scene) -> tuple[datetime | None, datetime | None, datetime | None]:
@@ -177,45 +162,59 @@ def _next(scene: Scene) -> tuple[datetime | None, datetime | None, datetime | No
     return due, None if verdict.active else due, due if verdict.active else None
 
 
-def _throttle(scene: Scene, status: ScheduledMachineStatus) -> tuple[ScheduledMachineStatus, datetime | None]:
-    """A mere change of the next transition is written at most once a minute."""
+def _throttled_until(scene: Scene, status: ScheduledMachineStatus) -> datetime | None:
+    """A mere change of the next transition is written at most once a minute: until when it waits."""
     stored, written = scene.status, scene.obs.status_written_at
-    if status == stored or written is None:
-        return status, None
-    due = written + scene.policy.next_transition_interval
-    if scene.now >= due or written > scene.now:
-        return status, None
+    if written is None or written > scene.now:
+        return None
+    due = later(written, scene.policy.next_transition_interval)
+    if scene.now >= due:
+        return None
     as_stored = {name: getattr(stored, name) for name in _NEXT_FIELDS}
-    return (stored, due) if attrs.evolve(status, **as_stored) == stored else (status, None)
+    return due if attrs.evolve(status, **as_stored) == stored else None
 
 
 # Conditions
 
 
 def _conditions(
-    scene: Scene, plan: Plan, spot: SpotScheduleStatus, *, ready: bool, message: str
-) -> tuple[Condition, ...]:
-    """Ours, merged by type into what is stored; those of others stay."""
+    scene: Scene, plan: Plan, *, ready: bool, message: str
+) -> tuple[tuple[Condition, ...], tuple[Event, ...]]:
+    """Ours, merged by type into what is stored; those of others stay. With the events that a new one is worth."""
+    stored = scene.status.conditions
+    taint, ignored = plan.taints.condition if plan.taints is not None else None, _ignored_request(scene)
     wanted = (
         ("Ready", "True" if ready else "False", plan.reason, message),
         _scheduled(scene, plan),
-        _resolved(scene, spot),
-        _machine_ready(scene, plan),
+        _resolved(scene),
+        _machine_ready(plan),
         _references_valid(scene),
-        _named("NodeTainted", plan.taint_condition),
+        ("NodeTainted", *taint) if taint is not None else None,
         _child_reachable(scene),
+        ignored,
     )
-    found = {entry.type: entry for entry in scene.status.conditions}
+    found = {entry.type: entry for entry in stored}
     for entry in wanted:
         if entry is not None:
             found[entry[0]] = _merge(scene, found.get(entry[0]), entry)
-    if plan.taint_condition is None:
-        found.pop("NodeTainted", None)
-    return tuple(found.values())
+    for name in _outdated(scene, plan, ignored):
+        found.pop(name, None)
+    before = condition_of(stored, "ReclaimHonoured") if ignored is not None else None
+    events = (
+        (Event(severity=Severity.WARNING, reason=ignored[2], message=ignored[3]),)
+        if ignored is not None and (before is None or before.message != ignored[3])
+        else ()
+    )
+    return tuple(found.values()), events
 
 
-def _named(of_type: str, facts: tuple[str, str, str] | None) -> tuple[str, str, str, str] | None:
-    return (of_type, *facts) if facts is not None else None
+def _outdated(scene: Scene, plan: Plan, ignored: _Wanted | None) -> tuple[str, ...]:
+    """Conditions that describe nothing any more."""
+    if plan.clear:
+        return _OF_A_MACHINE
+    taints = ("NodeTainted",) if plan.taints is not None and plan.taints.condition is None else ()
+    request = ("ReclaimHonoured",) if ignored is None and isinstance(scene.node, Present) else ()
+    return taints + request
 
 
 def _merge(scene: Scene, before: Condition | None, wanted: tuple[str, str, str, str]) -> Condition:
@@ -252,28 +251,30 @@ _SCHEDULED = {
 }
 
 
-def _scheduled(scene: Scene, plan: Plan) -> tuple[str, str, str, str]:
+def _scheduled(scene: Scene, plan: Plan) -> _Wanted:
     decider = scene.target.decider
-    text = scene.target.why
+    text = plan.scheduled or scene.target.why
     if scene.target.up:
         return "Scheduled", "True", "ScheduleActive", text
     reason = _SCHEDULED.get(decider, "ScheduleInactive")
     if decider is Decider.RECLAIM and plan.clear:
-        return "Scheduled", "False", "EmergencyReclaimDisabledSchedule", plan.message
+        reason = "EmergencyReclaimDisabledSchedule"
     return "Scheduled", "False", reason, text
 
 
-def _resolved(scene: Scene, spot: SpotScheduleStatus) -> tuple[str, str, str, str] | None:
-    if spot.reason is None:
+def _resolved(scene: Scene) -> _Wanted | None:
+    spot = scene.spot
+    if spot.reason is None or (scene.verdict.active is None and spot is scene.status.spot_schedule):
         return None
+    message = spot.message or ""
     overdue = verdicts.overdue_at(scene.verdict)
-    if spot.resolved and overdue is not None and scene.now >= overdue:
-        text = f"{spot.message}, but the transition it announced is overdue: is its controller running?"
+    if overdue is not None and scene.now >= overdue:
+        text = f"{message}, but the transition it announced is overdue: is its controller running?"
         return "SpotScheduleResolved", "True", verdicts.STALE, text
-    return "SpotScheduleResolved", "True" if spot.resolved else "False", spot.reason, spot.message or ""
+    return "SpotScheduleResolved", "True" if spot.resolved else "False", spot.reason, message
 
 
-def _machine_ready(scene: Scene, plan: Plan) -> tuple[str, str, str, str] | None:
+def _machine_ready(plan: Plan) -> _Wanted | None:
     if plan.machine_ready is not None:
         return ("MachineReady", *plan.machine_ready)
     if plan.phase is None:
@@ -281,35 +282,55 @@ def _machine_ready(scene: Scene, plan: Plan) -> tuple[str, str, str, str] | None
     return "MachineReady", "False", plan.reason, plan.message
 
 
-def _references_valid(scene: Scene) -> tuple[str, str, str, str]:
+def _references_valid(scene: Scene) -> _Wanted:
     problems = scene.machine.problems
     if problems:
         return "ReferencesValid", "False", "ReferencesInvalid", str(problems[0])
     return "ReferencesValid", "True", "Resolved", "the spec is valid"
 
 
-def _child_reachable(scene: Scene) -> tuple[str, str, str, str] | None:
-    node = scene.node
-    if isinstance(node, Unknown) and node.reason in _CHILD_REASONS:
-        return "ChildClusterReachable", "Unknown", node.reason, node.why
-    if value_of(scene.node) is not None:
+def _child_reachable(scene: Scene) -> _Wanted | None:
+    for part in (scene.node, scene.obs.pods):
+        if isinstance(part, Unknown) and part.reason in CHILD_OUT_OF_REACH:
+            return "ChildClusterReachable", "Unknown", part.reason, part.why
+    if isinstance(scene.node, Present):
         return "ChildClusterReachable", "True", "Resolved", "the child cluster answers"
     return None
+
+
+def _ignored_request(scene: Scene) -> _Wanted | None:
+    """A reclaim request on the Node of a machine that honours none is left as it is, and reported once.
+
+    Clearing it would make an agent that still sees the program write it again and again; opting in makes it live.
+    """
+    if scene.machine.intent.reclaim_enabled or not isinstance(scene.node, Present):
+        return None
+    record = scene.status.reclaim
+    request = reclaims.request_on(scene.node.value)
+    if request is None or reclaims.in_progress(record) or reclaims.held(record):
+        return None
+    when = request.requested_at or "an unknown time"
+    text = (
+        f"requested at {when}: {request.reason}; set spec.killIfCommands or spec.reclaim to honour requests"
+    )
+    return "ReclaimHonoured", "False", "ReclaimNotEnabled", text
 
 
 # Events
 
 
-def _change_events(scene: Scene, status: ScheduledMachineStatus, plan: Plan) -> tuple[Event, ...]:
-    """One event when the phase or the reason changes; equal passes say nothing."""
+def _change_events(
+    scene: Scene, status: ScheduledMachineStatus, plan: Plan, told: tuple[Event, ...]
+) -> tuple[Event, ...]:
+    """The plan's, and one when the phase or the reason changes; equal passes say nothing."""
+    events = plan.events + told
     before = condition_of(scene.status.conditions, "Ready")
     after = condition_of(status.conditions, "Ready")
-    changed = status != scene.status and (
-        status.phase != scene.status.phase
-        or (before.reason if before else None) != (after.reason if after else None)
+    changed = status.phase != scene.status.phase or (before.reason if before else None) != (
+        after.reason if after else None
     )
-    if not changed or after is None or any(event.reason == after.reason for event in plan.events):
-        return plan.events
+    if not changed or after is None or any(event.reason == after.reason for event in events):
+        return events
     severity = Severity.WARNING if after.reason in _WARNINGS else Severity.NORMAL
     text = f"{status.phase}: {after.message}"
-    return (*plan.events, Event(severity=severity, reason=after.reason, message=text))
+    return (*events, Event(severity=severity, reason=after.reason, message=text))

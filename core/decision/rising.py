@@ -70,7 +70,9 @@ def _life_before(scene: Scene) -> Plan | None:
             scene, "WaitingForPrevious", text, groups=groups_of(best_effort(*unpause(scene, capi)))
         )
     left = remains(
-        scene, lambda role, view: _of_the_life_before(scene, role, view), hands_off=scene.paused_by is not None
+        scene,
+        lambda role, view: _of_the_life_before(scene, role, view),
+        hands_off=scene.paused_by is not None,
     )
     if left is None:
         return None
@@ -153,9 +155,7 @@ def _conflict(scene: Scene) -> Plan | None:
         return None
     what = " and ".join(role.value for role in scene.foreign)
     name = scene.machine.metadata.name
-    return _pending(
-        scene, "NameConflict", f"{what} {name} exists and is not ours; rename it or this machine"
-    )
+    return _pending(scene, "NameConflict", f"{what} {name} exists and is not ours; rename it or this machine")
 
 
 def _no_cluster(scene: Scene) -> Plan | None:
@@ -272,9 +272,7 @@ def _node_unknown(scene: Scene, capi: CapiMachineView) -> Plan | None:
     text = f"Machine {capi.metadata.name} has failed: {capi.failure}; {why.why}" if capi.failure else why.why
     possible = {Phase.PENDING.value, Phase.ACTIVE.value, *((Phase.ERROR.value,) if capi.failure else ())}
     phase = Phase.ACTIVE if _was_ready(scene) else Phase.PENDING
-    plan = _standing(
-        scene, capi, None, None if scene.status.phase in possible else phase, why.reason, text
-    )
+    plan = _standing(scene, capi, None, None if scene.status.phase in possible else phase, why.reason, text)
     return attrs.evolve(plan, machine_ready=("Unknown", why.reason, why.why))
 
 

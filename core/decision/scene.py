@@ -210,9 +210,7 @@ def _stale_request(
     return request if reclaims.is_stale(request, machine, capi) else None
 
 
-def _paused_by(
-    machine: MachineView, capi: CapiMachineView | None, cluster: ClusterView | None
-) -> str | None:
+def _paused_by(machine: MachineView, capi: CapiMachineView | None, cluster: ClusterView | None) -> str | None:
     if PAUSED in machine.metadata.annotations:
         return f"the annotation {PAUSED} on this object"
     if capi is not None and PAUSED in capi.metadata.annotations:

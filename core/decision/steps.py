@@ -131,9 +131,7 @@ def _overdue(
     The finalizer may be forced off only where it is known that nothing is paused and nothing has to be held: without
     it, garbage collection deletes the Machine.
     """
-    due = (
-        later(shutdown.deadline, scene.policy.cleanup_grace) if shutdown.deadline is not None else None
-    )
+    due = later(shutdown.deadline, scene.policy.cleanup_grace) if shutdown.deadline is not None else None
     if due is None or scene.now < due:
         return leaving(scene, shutdown, reason, message, *groups, wakes=(due,), known=known)
     forced = (

@@ -4,13 +4,17 @@ Identity is (key, effect). What the Node's annotation `applied-taints` lists is 
 the taints, so that no crash can make the two disagree.
 """
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 
-from fivespot.core.api.codec import encode
+from fivespot.core.api.codec import decode, encode
 from fivespot.core.api.scheduled_machine import NodeTaint, Taint
+from fivespot.core.decision.observation import FoundTaint
+from fivespot.core.errors import InvalidSpec
 from fivespot.core.names import APPLIED_TAINTS
 
 
@@ -21,58 +25,71 @@ class TaintPlan:
     `changed` tells whether anything has to be written.
     """
 
-    taints: tuple[Taint, ...]
+    taints: tuple[FoundTaint, ...]
     applied: tuple[Taint, ...]
-    conflicts: tuple[Taint, ...]
+    conflicts: tuple[FoundTaint, ...]
     changed: bool
 
 
-def plan_taints(wanted: Sequence[NodeTaint], found: Sequence[Taint], applied: Sequence[Taint]) -> TaintPlan:
+def plan_taints(
+    wanted: Sequence[NodeTaint], found: Sequence[FoundTaint], applied: Sequence[Taint]
+) -> TaintPlan:
     """Merge `wanted` into what the Node has.
 
     Absent: add. Ours with another value wanted: update. Somebody else's with the same identity, or ours but changed by
     somebody: leave it and report it, and still apply the others. No longer wanted and unchanged: remove.
     """
-    mine = {_identity(taint): taint for taint in applied}
-    there = {_identity(taint): taint for taint in found}
-    goal = {(taint.key, taint.effect.value): _as_taint(taint) for taint in wanted}
-    conflicts = tuple(
-        taint for key, taint in there.items() if key in goal and not _is_unchanged(taint, mine.get(key))
-    )
-    blocked = {_identity(taint) for taint in conflicts}
-    kept = [
-        taint
-        for key, taint in there.items()
-        if key in blocked or (key not in goal and not _is_unchanged(taint, mine.get(key)))
+    mine = {(taint.key, taint.effect): taint.value or None for taint in applied}
+    goal = {(taint.key, taint.effect.value): taint.value or None for taint in wanted}
+    kept: list[FoundTaint] = []
+    conflicts: list[FoundTaint] = []
+    there: dict[tuple[str, str], str | None] = {}
+    for taint in found:
+        identity, value = (taint.key, taint.effect), taint.value or None
+        there[identity] = value
+        ours = identity in mine and mine[identity] == value
+        if not ours and identity in goal:
+            conflicts.append(taint)
+        if not ours or (identity in goal and goal[identity] == value):
+            kept.append(taint)
+    blocked = {(taint.key, taint.effect) for taint in conflicts}
+    owned = {identity: value for identity, value in goal.items() if identity not in blocked}
+    added = [
+        FoundTaint(key=identity[0], effect=identity[1], value=value)
+        for identity, value in owned.items()
+        if identity not in there or there[identity] != value
     ]
-    ours = [taint for key, taint in goal.items() if key not in blocked]
-    result, now_ours = (*kept, *ours), tuple(ours)
-    changed = set(result) != set(there.values()) or set(now_ours) != set(applied)
-    return TaintPlan(taints=result, applied=now_ours, conflicts=conflicts, changed=changed)
-
-
-def _identity(taint: Taint) -> tuple[str, str]:
-    return taint.key, taint.effect
-
-
-def _as_taint(taint: NodeTaint) -> Taint:
-    return Taint(key=taint.key, value=taint.value or None, effect=taint.effect.value)
-
-
-def _is_unchanged(found: Taint, applied: Taint | None) -> bool:
-    return applied is not None and (found.value or None) == (applied.value or None)
+    return TaintPlan(
+        taints=(*kept, *added),
+        applied=tuple(
+            [Taint(key=identity[0], effect=identity[1], value=value) for identity, value in owned.items()]
+        ),
+        conflicts=tuple(conflicts),
+        changed=bool(added) or len(kept) != len(found) or owned != mine,
+    )
 
 
 def applied_taints(annotations: Mapping[str, str]) -> tuple[Taint, ...]:
     """The taints that a Node's annotations record as ours; a malformed record is none."""
+    text = annotations.get(APPLIED_TAINTS)
+    return _recorded(text) if text is not None else ()
+
+
+@functools.lru_cache(maxsize=1024)
+def _recorded(text: str) -> tuple[Taint, ...]:
     try:
-        entries = json.loads(annotations.get(APPLIED_TAINTS, "[]"))
-        return tuple(
-            Taint(key=entry["key"], value=entry.get("value") or None, effect=entry["effect"])
-            for entry in entries
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
+        return tuple([_taint(entry) for entry in json.loads(text)])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InvalidSpec):
         return ()
+
+
+def _taint(entry: Any) -> Taint:
+    """An entry of the record; key and effect have to be there."""
+    taint = decode(entry, Taint)
+    if not taint.key or not taint.effect:
+        message = "a taint has a key and an effect"
+        raise ValueError(message)
+    return attrs.evolve(taint, value=taint.value or None)
 
 
 def taints_annotation(applied: Sequence[Taint]) -> str:

@@ -20,7 +20,8 @@ MAX_HOLIDAYS: Final = 1000
 MAX_EARLY_CLOSES: Final = 1000
 MAX_OVERRIDES: Final = 1000
 MAX_DATES: Final = 300
-"""Entries of one override's `dates`; a range `a/b` counts once, however long."""
+"""Entries of one override's `dates`; a range `a/b` counts once, however long. What the API server's limit on the cost of
+a rule leaves: the order of each range is checked for each date of each override."""
 MAX_OVERRIDE_WINDOWS: Final = 100
 MAX_NAME_LENGTH: Final = 253
 """Characters of an override's `name`."""

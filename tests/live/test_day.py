@@ -298,7 +298,9 @@ def test_the_live_story_is_the_one_that_was_simulated(
 def test_at_rest_nothing_is_written(world: World) -> None:
     """Twenty seconds with nothing going on: no write by any of our processes."""
     wait_until(
-        lambda: not world.writes(CONTROLLER, IN_CHILD, PROVIDER, since=datetime.now(UTC) - timedelta(seconds=3)),
+        lambda: (
+            not world.writes(CONTROLLER, IN_CHILD, PROVIDER, since=datetime.now(UTC) - timedelta(seconds=3))
+        ),
         seconds=60,
         what="the last write is three seconds old",
     )

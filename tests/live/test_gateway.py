@@ -244,7 +244,7 @@ def test_a_watch_tells_changes_and_bookmarks_and_ends_when_asked(control_plane: 
     async def scenario() -> None:
         async with world(control_plane) as (gateway, ns):
             version = (await gateway.list(CONFIG_MAPS, ns, "set=mine")).resource_version
-            watch = asyncio.create_task(collected(gateway, ns, version, 6, "set=mine"))
+            watch = asyncio.create_task(collected(gateway, ns, version, 4, "set=mine"))
             await gateway.create(CONFIG_MAPS, ns, config_map("a", set="mine", text="a\x85b\u2028c"))
             await gateway.merge_patch(CONFIG_MAPS, ns, "a", {"data": {"k": "1"}})
             await gateway.create(CONFIG_MAPS, ns, config_map("b", set="other"))

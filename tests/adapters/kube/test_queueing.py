@@ -90,7 +90,7 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueueMachine = QueueMachine.TestCase
-TestQueueMachine.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestQueueMachine.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
 
 
 def drained(queue: Queue[str], now: float = 0.0) -> list[str]:

@@ -242,4 +242,4 @@ class ServerAndCache(RuleBasedStateMachine):
 
 
 TestServerAndCache = ServerAndCache.TestCase
-TestServerAndCache.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestServerAndCache.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)

@@ -127,7 +127,10 @@ def nothing_is_destroyed_without_stored_intent(seen: Seen) -> str | None:
 
 def _machine_is_gone(seen: Seen) -> bool:
     """The CAPI Machine of the life before is gone (live), or what has its name is somebody else's."""
-    return gone(seen.obs.capi_machine) or _foreign(seen, seen.obs.capi_machine, seen.stored.machine_ref) is not None
+    return (
+        gone(seen.obs.capi_machine)
+        or _foreign(seen, seen.obs.capi_machine, seen.stored.machine_ref) is not None
+    )
 
 
 def _machine_is_out_of_sight(seen: Seen) -> bool:
@@ -138,9 +141,11 @@ def _machine_is_out_of_sight(seen: Seen) -> bool:
 def a_beginning_is_only_stored(seen: Seen) -> str | None:
     """A decision that starts a removal, or makes it more urgent, only stores status."""
     before, after = seen.stored.shutdown, seen.status.shutdown
-    begins = after is not None and (before is None or before.manner is not after.manner)
+    tighter = after is not None and after.manner is Manner.NOW
+    begins = after is not None and (before is None or (tighter and before.manner is not Manner.NOW))
     reclaims = seen.status.reclaim is not None and seen.status.reclaim.state is ReclaimState.IN_PROGRESS
-    begins = begins or (reclaims and not seen.reclaiming)
+    # A reclaim that is asked for while a kill is stored is noted beside what the kill does.
+    begins = begins or (reclaims and not seen.reclaiming and not (seen.killed and seen.now_stored))
     return f"begins with {seen.actions}" if begins and seen.actions else None
 
 
@@ -193,7 +198,9 @@ def _may_stay(seen: Seen) -> bool:
     if view is None:
         return False
     foreign = _foreign(seen, seen.obs.infrastructure, None) is not None
-    return foreign or not (view.metadata.deleting or any(owner.kind == "Machine" for owner in view.metadata.owners))
+    return foreign or not (
+        view.metadata.deleting or any(owner.kind == "Machine" for owner in view.metadata.owners)
+    )
 
 
 def kill_switch_wins(seen: Seen) -> str | None:
@@ -233,7 +240,9 @@ def nothing_foreign_is_touched(seen: Seen) -> str | None:
             return repr(action)
     for node in (value_of(obs.node), value_of(obs.last_node)):
         if node is not None and "foreign" in node.uid:
-            names = {getattr(action, "node", None) for action in seen.actions if isinstance(action, _NODE_ACTIONS)}
+            names = {
+                getattr(action, "node", None) for action in seen.actions if isinstance(action, _NODE_ACTIONS)
+            }
             if node.uid in {getattr(action, "uid", None) for action in seen.actions} or (
                 node.name in names and node.name not in _our_nodes(seen)
             ):
@@ -266,7 +275,10 @@ def a_machine_is_deleted_only_for_a_reason(seen: Seen) -> str | None:
         shutdown is not None and shutdown.drained_at is not None,
         not hold and bound is not None and seen.now >= bound,
         seen.killed or seen.reclaiming or seen.now_stored,
-        capi is not None and bool(capi.failure) and stored is not None and stored.replacing == capi.metadata.uid,
+        capi is not None
+        and bool(capi.failure)
+        and stored is not None
+        and stored.replacing == capi.metadata.uid,
         gone(obs.cluster) or (cluster is not None and cluster.deleting),
         shutdown is not None and _has_no_node(seen),
     )
@@ -276,7 +288,12 @@ def a_machine_is_deleted_only_for_a_reason(seen: Seen) -> str | None:
 def _has_no_node(seen: Seen) -> bool:
     """Nothing to drain: no Node (live), or one that is somebody else's."""
     node, capi = value_of(seen.obs.node), value_of(seen.obs.capi_machine)
-    foreign = node is not None and bool(node.provider_id) and capi is not None and node.provider_id != capi.provider_id
+    foreign = (
+        node is not None
+        and bool(node.provider_id)
+        and capi is not None
+        and node.provider_id != capi.provider_id
+    )
     return gone(seen.obs.node) or foreign
 
 
@@ -313,7 +330,9 @@ def a_reclaim_in_progress_goes_on(seen: Seen) -> str | None:
         return None
     parts = (seen.obs.capi_machine, seen.obs.infrastructure, seen.obs.bootstrap)
     left = any(
-        not gone(part) and _foreign(seen, part, None) is None for part in parts if not isinstance(part, Absent)
+        not gone(part) and _foreign(seen, part, None) is None
+        for part in parts
+        if not isinstance(part, Absent)
     )
     return None if state is ReclaimState.HELD and not left else f"becomes {state} too early"
 

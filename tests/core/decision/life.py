@@ -198,7 +198,10 @@ class Life:
         fault, self.fault = self.fault, None
         if fault is not None:
             self.failure = self.failure or Failure(
-                step=_step_name(action), reason=fault.removeprefix("done, but "), message=fault, since=self.now
+                step=_step_name(action),
+                reason=fault.removeprefix("done, but "),
+                message=fault,
+                since=self.now,
             )
             if not fault.startswith("done"):
                 return False
@@ -266,11 +269,16 @@ class Life:
             return None if cell.gone and _empty(cell) else "it was to go"
         if wanted == "Active":
             if isinstance(cell.cluster, Absent):
-                return None if cell.capi is not None or status.phase == "Pending" else "neither stands nor waits"
+                return (
+                    None if cell.capi is not None or status.phase == "Pending" else "neither stands nor waits"
+                )
             node = cell.node
             if cell.capi is not None and cell.capi.failure and not (node is not None and node.ready):
                 # One that had a Node is left to people.
                 return None if status.phase == "Error" else "a failed Machine is not reported"
+            if cell.capi is not None and (cell.infrastructure is None or cell.bootstrap is None):
+                # Somebody removed what the Machine is made of: it is reported, and nothing is deleted.
+                return None if status.phase == "Pending" else f"{status.phase} instead of Pending"
             return None if status.phase == "Active" and status.ready else f"{status.phase} instead of Active"
         if status.phase != wanted or Phase(wanted) not in RESTING:
             return f"{status.phase} instead of {wanted}"
@@ -606,7 +614,9 @@ CLUSTER_API: Final[tuple[Move, ...]] = (provision, join, removal_step, pods_end)
 """What goes on by itself."""
 
 
-def start(provider: str = "inactive", changes: "Counter[tuple[str | None, str | None]] | None" = None) -> Life:
+def start(
+    provider: str = "inactive", changes: "Counter[tuple[str | None, str | None]] | None" = None
+) -> Life:
     """A machine that was just created."""
     base = _BASES[True, False]
     fresh = attrs.evolve(base, metadata=attrs.evolve(base.metadata, finalizers=()))
@@ -672,7 +682,10 @@ def fingerprint(life: Life) -> Any:
         life.unreadable,
         life.failure is not None,
         life.fault,
-        tuple((part.value, _seen_mark(seen, capi)) for part, seen in sorted(life.cache.items(), key=lambda i: i[0].value)),
+        tuple(
+            (part.value, _seen_mark(seen, capi))
+            for part, seen in sorted(life.cache.items(), key=lambda i: i[0].value)
+        ),
         attrs.evolve(cell.cluster.value, generation=0) if isinstance(cell.cluster, Present) else None,
         machine.metadata.deleting,
         machine.metadata.finalizers,

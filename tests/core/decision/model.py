@@ -166,7 +166,9 @@ CLUSTERS: Final[dict[str, Known[ClusterView]]] = {
 }
 
 
-def _meta(uid: str, *owners: OwnerReference, deleting: bool = False, ours: bool = True, **more: Any) -> Metadata:
+def _meta(
+    uid: str, *owners: OwnerReference, deleting: bool = False, ours: bool = True, **more: Any
+) -> Metadata:
     return Metadata(
         name=NAME,
         namespace=NAMESPACE,
@@ -212,7 +214,9 @@ CAPI: Final[dict[str, Known[CapiMachineView]]] = {
     "being deleted": _capi(phase="Deleting", deleting=True, **_UP),
 }
 STANDING: Final = tuple(
-    name for name, value in CAPI.items() if isinstance(value, Present) and name not in ("foreign", "being deleted")
+    name
+    for name, value in CAPI.items()
+    if isinstance(value, Present) and name not in ("foreign", "being deleted")
 )
 
 _CONTROLLER: Final = OwnerReference(
@@ -220,7 +224,9 @@ _CONTROLLER: Final = OwnerReference(
 )
 
 
-def _dependent(role: str, *, taken: bool = False, deleting: bool = False, ours: bool = True) -> Present[DependentView]:
+def _dependent(
+    role: str, *, taken: bool = False, deleting: bool = False, ours: bool = True
+) -> Present[DependentView]:
     kind = "K0sWorkerConfig" if role == "bootstrap" else "RemoteMachine"
     uid = f"uid-{role}" if ours else f"uid-foreign-{role}"
     owners = (_CONTROLLER,) if taken else ()
@@ -361,7 +367,10 @@ def _stored() -> Iterator[tuple[str, ScheduledMachineStatus]]:
         if shutdown is None:
             continue
         for phase in _LEAVING_NOW if shutdown.manner is Manner.NOW else _LEAVING:
-            yield f"{name} as {phase.value}", ScheduledMachineStatus(phase=phase.value, shutdown=shutdown, **seen)
+            yield (
+                f"{name} as {phase.value}",
+                ScheduledMachineStatus(phase=phase.value, shutdown=shutdown, **seen),
+            )
 
 
 STORED: Final = dict(_stored())
@@ -439,11 +448,19 @@ _BASES: Final = {
 }
 
 _TYPICAL: Final[Sequence[dict[str, Any]]] = (
-    {"capi": "absent", "dependents": "infrastructure absent, bootstrap absent", "stored": "at rest as Inactive"},
+    {
+        "capi": "absent",
+        "dependents": "infrastructure absent, bootstrap absent",
+        "stored": "at rest as Inactive",
+    },
     {"capi": "running", "stored": "stood as Active"},
     {"capi": "running", "node": "cordoned by us", "pods": "a pod", "stored": "begun as ShuttingDown"},
     {"capi": "being deleted", "stored": "now as EmergencyRemove"},
-    {"capi": "absent", "dependents": "infrastructure absent, bootstrap absent", "stored": "now as EmergencyRemove"},
+    {
+        "capi": "absent",
+        "dependents": "infrastructure absent, bootstrap absent",
+        "stored": "now as EmergencyRemove",
+    },
 )
 
 
