@@ -73,17 +73,10 @@ def _machine_uid(machine: MachineView, capi: CapiMachineView | None) -> str | No
     return recorded.uid if recorded is not None else None
 
 
-def fresh_request(
-    machine: MachineView, capi: CapiMachineView | None, node: NodeView | None
-) -> Request | None:
-    """A request that starts a reclaim now: enabled for this machine, live, and none in progress or held."""
-    request = request_on(node)
-    if request is None or not machine.intent.reclaim_enabled:
-        return None
+def is_awaited(machine: MachineView) -> bool:
+    """Whether a request on the Node is for us to look at: enabled for this machine, and none in progress or held."""
     stored = machine.status.reclaim
-    if in_progress(stored) or held(stored):
-        return None
-    return None if is_stale(request, machine, capi) else request
+    return machine.intent.reclaim_enabled and not (in_progress(stored) or held(stored))
 
 
 def clear_stale(stored: Reclaim | None, request: Request, uid: str) -> Reclaim:

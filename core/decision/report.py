@@ -21,6 +21,7 @@ from fivespot.core.instant import later
 
 _AT_ONCE: Final = frozenset({"Forbidden", "Invalid"})
 """Reasons that no retry cures: they are reported as Error without waiting."""
+_ACTIVE: Final = Phase.ACTIVE.value
 _NAME_CONFLICT: Final = "NameConflict"
 _WARNINGS: Final = frozenset(
     {
@@ -52,7 +53,7 @@ def report(scene: Scene, plan: Plan) -> Report:
     plan, failed_until = _overlay_failure(scene, plan)
     stored = scene.status
     phase = plan.phase.value if plan.phase is not None else stored.phase
-    ready = phase == Phase.ACTIVE.value and _node_ready(scene, plan)
+    ready = phase == _ACTIVE and _node_ready(scene, plan)
     capi = scene.capi.value if isinstance(scene.capi, Present) else None
     upcoming, opens, closes = _next(scene)
     message = plan.message or stored.message
@@ -193,19 +194,38 @@ def _conditions(
         _child_reachable(scene),
         ignored,
     )
+    generation = scene.machine.metadata.generation
     found = {entry.type: entry for entry in stored}
+    news = False
     for entry in wanted:
-        if entry is not None:
-            found[entry[0]] = _merge(scene, found.get(entry[0]), entry)
+        if entry is None:
+            continue
+        of_type, status, reason, text = entry
+        before = found.get(of_type)
+        if (
+            before is None
+            or before.message != text
+            or before.reason != reason
+            or before.status != status
+            or before.observed_generation != generation
+        ):
+            found[of_type] = _condition(scene, before, entry)
+            news = True
     for name in _outdated(scene, plan, ignored):
-        found.pop(name, None)
-    before = condition_of(stored, "ReclaimHonoured") if ignored is not None else None
-    events = (
-        (Event(severity=Severity.WARNING, reason=ignored[2], message=ignored[3]),)
-        if ignored is not None and (before is None or before.message != ignored[3])
-        else ()
-    )
-    return tuple(found.values()), events
+        news = found.pop(name, None) is not None or news
+    if not news:
+        return stored, ()
+    return tuple(found.values()), _told(scene, ignored)
+
+
+def _told(scene: Scene, ignored: _Wanted | None) -> tuple[Event, ...]:
+    """A request that is not honoured is worth one event."""
+    if ignored is None:
+        return ()
+    before = condition_of(scene.status.conditions, ignored[0])
+    if before is not None and before.message == ignored[3]:
+        return ()
+    return (Event(severity=Severity.WARNING, reason=ignored[2], message=ignored[3]),)
 
 
 def _outdated(scene: Scene, plan: Plan, ignored: _Wanted | None) -> tuple[str, ...]:
@@ -217,22 +237,17 @@ def _outdated(scene: Scene, plan: Plan, ignored: _Wanted | None) -> tuple[str, .
     return taints + request
 
 
-def _merge(scene: Scene, before: Condition | None, wanted: tuple[str, str, str, str]) -> Condition:
+def _condition(scene: Scene, before: Condition | None, wanted: _Wanted) -> Condition:
+    """Its time moves only when its status does."""
     of_type, status, reason, message = wanted
-    generation = scene.machine.metadata.generation
-    if before is None or before.status != status:
-        since: datetime | None = _whole_second(scene.now)
-    elif (before.reason, before.message, before.observed_generation) == (reason, message, generation):
-        return before
-    else:
-        since = before.last_transition_time
+    same = before is not None and before.status == status
     return Condition(
         type=of_type,
         status=status,
         reason=reason,
         message=message,
-        last_transition_time=since,
-        observed_generation=generation,
+        last_transition_time=before.last_transition_time if same and before else _whole_second(scene.now),
+        observed_generation=scene.machine.metadata.generation,
     )
 
 
@@ -303,11 +318,10 @@ def _ignored_request(scene: Scene) -> _Wanted | None:
 
     Clearing it would make an agent that still sees the program write it again and again; opting in makes it live.
     """
-    if scene.machine.intent.reclaim_enabled or not isinstance(scene.node, Present):
+    request, record = scene.request, scene.status.reclaim
+    if request is None or scene.machine.intent.reclaim_enabled:
         return None
-    record = scene.status.reclaim
-    request = reclaims.request_on(scene.node.value)
-    if request is None or reclaims.in_progress(record) or reclaims.held(record):
+    if reclaims.in_progress(record) or reclaims.held(record):
         return None
     when = request.requested_at or "an unknown time"
     text = (

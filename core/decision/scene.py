@@ -44,7 +44,8 @@ class Scene:
         capi, bootstrap, infrastructure: ours, or absent; a stranger's is in `foreign`.
         node: the Node with our Machine's provider id.
         spot: the new `status.spotSchedule`.
-        stale: a reclaim request on the Node that was meant for the life before.
+        request: a reclaim request on the Node; `facts.requested` when it starts one now.
+        stale: the same when it was meant for the life before.
         cluster: the Cluster, None when it is not there or could not be read.
         paused_by: what pauses this machine, for a message; None when nothing does.
     """
@@ -63,6 +64,7 @@ class Scene:
     bootstrap: Known[DependentView]
     infrastructure: Known[DependentView]
     node: Known[NodeView]
+    request: reclaims.Request | None
     stale: reclaims.Request | None
     foreign: tuple[Role, ...]
     cluster: ClusterView | None
@@ -168,13 +170,17 @@ def scene_of(obs: Observation, now: datetime, policy: Policy) -> Scene:
     )
     node = _our_node(obs, capi)
     node_seen = node.value if isinstance(node, Present) else None
-    request = reclaims.fresh_request(machine, seen, node_seen)
+    request = reclaims.request_on(node_seen)
+    awaited = request if request is not None and reclaims.is_awaited(machine) else None
+    stale = awaited if awaited is not None and reclaims.is_stale(awaited, machine, seen) else None
     verdict = verdict_of(obs.provider, intent.schedule)
     spot = spot_schedule(verdict, status.spot_schedule, intent.schedule, now)
     # A machine that cannot be seen may exist: nothing is begun on account of an Unknown.
     exists = isinstance(capi, Unknown) or (seen is not None and not seen.metadata.deleting)
     schedule = effective(verdict, spot, machine_exists=exists)
-    facts = targets.Facts(obs=obs, verdict=verdict, schedule=schedule, requested=request, now=now)
+    facts = targets.Facts(
+        obs=obs, verdict=verdict, schedule=schedule, requested=awaited if stale is None else None, now=now
+    )
     cluster = value_of(obs.cluster)
     return Scene(
         obs=obs,
@@ -191,23 +197,12 @@ def scene_of(obs: Observation, now: datetime, policy: Policy) -> Scene:
         bootstrap=bootstrap,
         infrastructure=infrastructure,
         node=node,
-        stale=_stale_request(machine, seen, node_seen, request),
+        request=request,
+        stale=stale,
         foreign=tuple(foreign),
         cluster=cluster,
         paused_by=_paused_by(machine, seen, cluster),
     )
-
-
-def _stale_request(
-    machine: MachineView,
-    capi: CapiMachineView | None,
-    node: NodeView | None,
-    fresh: reclaims.Request | None,
-) -> reclaims.Request | None:
-    request = reclaims.request_on(node) if fresh is None else None
-    if request is None or not machine.intent.reclaim_enabled:
-        return None
-    return request if reclaims.is_stale(request, machine, capi) else None
 
 
 def _paused_by(machine: MachineView, capi: CapiMachineView | None, cluster: ClusterView | None) -> str | None:

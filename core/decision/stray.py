@@ -21,7 +21,7 @@ from fivespot.core.decision.actions import (
 from fivespot.core.decision.drain import drain_of
 from fivespot.core.decision.knowledge import Absent, Unknown, gone, value_of
 from fivespot.core.decision.observation import NodeView
-from fivespot.core.decision.plan import best_effort
+from fivespot.core.decision.plan import best_effort, groups_of
 from fivespot.core.decision.scene import Scene, cordoned_by_us
 from fivespot.core.names import NODE_CLUSTER_NAMESPACE, NODE_MACHINE
 
@@ -102,7 +102,9 @@ def _settled(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
 
 def _returned(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
     mark = cordoned_by_us(node, scene.mark)
-    known = scene.status.node_ref is not None and scene.status.node_ref.uid == node.uid
+    ref = scene.status.node_ref
+    # While references are still recorded, nodeRef speaks of the Node that the Machine had.
+    known = ref is not None and ref.uid == node.uid and scene.status.machine_ref is None
     if known and not mark:
         return Settlement(last_node=None)
     message = f"Node {node.name} came back without its Machine: emptying it"
@@ -128,7 +130,7 @@ def _empty(scene: Scene, node: NodeView) -> tuple[Group, ...]:
     if not drain.remaining:
         return (best_effort(DeleteNode(node=node.name, uid=node.uid)),)
     urgent = scene.machine.intent.kill_switch or reclaims.held(scene.status.reclaim)
-    return (best_effort(*(_forced(pod) for pod in drain.evictions) if urgent else drain.evictions),)
+    return groups_of(best_effort(*(_forced(pod) for pod in drain.evictions) if urgent else drain.evictions))
 
 
 def _forced(pod: EvictPod) -> DeletePod:

@@ -41,12 +41,12 @@ def plan_taints(
     """
     mine = {(taint.key, taint.effect): taint.value or None for taint in applied}
     goal = {(taint.key, taint.effect.value): taint.value or None for taint in wanted}
+    there = {(taint.key, taint.effect): taint.value or None for taint in found}
+    if goal == mine and goal.items() <= there.items():
+        return TaintPlan(taints=tuple(found), applied=tuple(applied), conflicts=(), changed=False)
     kept: list[FoundTaint] = []
     conflicts: list[FoundTaint] = []
-    there: dict[tuple[str, str], str | None] = {}
-    for taint in found:
-        identity, value = (taint.key, taint.effect), taint.value or None
-        there[identity] = value
+    for taint, (identity, value) in zip(found, there.items(), strict=True):
         ours = identity in mine and mine[identity] == value
         if not ours and identity in goal:
             conflicts.append(taint)
@@ -54,16 +54,17 @@ def plan_taints(
             kept.append(taint)
     blocked = {(taint.key, taint.effect) for taint in conflicts}
     owned = {identity: value for identity, value in goal.items() if identity not in blocked}
-    added = [
-        FoundTaint(key=identity[0], effect=identity[1], value=value)
+    added = {
+        identity: value
         for identity, value in owned.items()
         if identity not in there or there[identity] != value
-    ]
+    }
     return TaintPlan(
-        taints=(*kept, *added),
-        applied=tuple(
-            [Taint(key=identity[0], effect=identity[1], value=value) for identity, value in owned.items()]
+        taints=(
+            *kept,
+            *[FoundTaint(key=key, effect=effect, value=added[key, effect]) for key, effect in added],
         ),
+        applied=tuple([Taint(key=key, effect=effect, value=owned[key, effect]) for key, effect in owned]),
         conflicts=tuple(conflicts),
         changed=bool(added) or len(kept) != len(found) or owned != mine,
     )

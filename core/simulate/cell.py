@@ -102,11 +102,12 @@ class Cell:
         self.gone = meta.deleting and not finalizers
 
     def _create(self, action: act.Create, now: datetime) -> None:
-        # Creation counts make every uid different, as an API server does.
+        # Creation counts make every uid and version different, as an API server does.
         self.created += 1
         meta = {
             **action.manifest["metadata"],
             "uid": f"{action.role.value}-{action.name}-{self.created}",
+            "resourceVersion": str(self.created),
             "creationTimestamp": format_instant(now),
         }
         document = {**action.manifest, "metadata": meta}

@@ -234,14 +234,7 @@ def test_a_controller_killed_after_any_write_ends_in_the_same_place(world: World
     ):
         begun = datetime.now(UTC)
         world.apply(document)
-        wait_until(
-            lambda since=begun: (
-                len(_about(world, namespace, since)) >= writes or world.phases(namespace)[name] == phase
-            ),
-            seconds=30,
-            what=f"{writes} writes",
-            every=0.005,
-        )
+        _wait_for_writes(world, namespace, begun, writes, until=phase)
         world.controller.kill()
         world.controller.start()
         world.wait_for_phases(namespace, {name: phase})
@@ -252,6 +245,16 @@ def test_a_controller_killed_after_any_write_ends_in_the_same_place(world: World
             if e["verb"] == "create" and e["responseStatus"]["code"] < 300
         ]
         assert len(created) in (0, 3), "each object is created once"
+
+
+def _wait_for_writes(world: World, namespace: str, since: datetime, count: int, *, until: str) -> None:
+    """Until the controller has written so often, or is done already."""
+    wait_until(
+        lambda: len(_about(world, namespace, since)) >= count or until in world.phases(namespace).values(),
+        seconds=30,
+        what=f"{count} writes",
+        every=0.005,
+    )
 
 
 def _about(world: World, namespace: str, since: datetime) -> list[dict[str, Any]]:

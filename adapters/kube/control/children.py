@@ -165,7 +165,8 @@ class Children:
                     await self._kubeconfig(key), allow_local=self._allow_local
                 )
             except FivespotError as error:
-                why = Unknown(_reason(error), f"Secret {key.namespace}/{key.secret}: {error}")
+                found = unreachable(error, "")
+                why = Unknown(found.reason, f"Secret {key.namespace}/{key.secret}: {found.why}")
                 if why != entry.why:
                     entry.why, entry.told = why, True
                     self._on_state(key, frozenset(entry.users))
@@ -212,11 +213,13 @@ def kubeconfig_in(secret: Mapping[str, Any], entry: str) -> str:
         raise KubeconfigMissing(message) from error
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, KubeconfigMissing):
-        return "KubeconfigMissing"
-    if isinstance(error, KubeconfigRejected):
-        return "KubeconfigRejected"
-    if isinstance(error, Forbidden):
-        return "PermissionDenied"
-    return "KubeconfigRejected" if isinstance(error, Unauthorized) else "ChildClusterUnreachable"
+def unreachable(fault: FivespotError | None, otherwise: str) -> Unknown:
+    """Why a child, or a part of it, cannot be seen, in the words of conditions."""
+    reasons = (
+        (KubeconfigMissing, "KubeconfigMissing"),
+        (KubeconfigRejected, "KubeconfigRejected"),
+        (Unauthorized, "KubeconfigRejected"),
+        (Forbidden, "PermissionDenied"),
+    )
+    found = next((reason for kind, reason in reasons if isinstance(fault, kind)), "ChildClusterUnreachable")
+    return Unknown(found, str(fault or otherwise))

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from fivespot.adapters.kube.control.children import NODES_STREAM, ChildKey, Children, child_key
 from fivespot.adapters.kube.control.events import EventRecorder
+from fivespot.adapters.kube.control.index import ReverseIndex
 from fivespot.adapters.kube.control.observe import (
     CAPI_MACHINES,
+    CLUSTERS,
     Memory,
     Observer,
     provider_stream,
@@ -69,10 +71,9 @@ class MachineController:
         self._queue: WorkQueue[str] = WorkQueue(clock)
         self._views: dict[str, tuple[str, MachineView]] = {}
         self._memory: dict[str, Memory] = {}
-        self._by_provider: dict[tuple[Stream, str, str], set[str]] = {}
-        self._provider_of: dict[str, tuple[Stream, str, str]] = {}
-        self._by_cluster: dict[tuple[str, str], set[str]] = {}
-        self._cluster_of: dict[str, tuple[str, str]] = {}
+        self._by_provider: ReverseIndex[tuple[Stream, str, str]] = ReverseIndex()
+        self._by_cluster: ReverseIndex[tuple[str, str]] = ReverseIndex()
+        self._by_node: ReverseIndex[tuple[ChildKey, str]] = ReverseIndex()
         self._watches = Watches(
             gateway, clock, on_change=self._changed, on_state=lambda _stream, users: self._enqueue(users)
         )
@@ -122,11 +123,14 @@ class MachineController:
             return
         label = (metadata.get("labels") or {}).get(MACHINE_LABEL) if stream.labels else None
         if label is not None:
-            self._enqueue({f"{namespace}/{label}"})
-        elif stream.kind == "Cluster":
-            self._enqueue(self._by_cluster.get((namespace, name), set()))
+            key = f"{namespace}/{label}"
+            if stream == CAPI_MACHINES and key in self._views:
+                self._index_node(key, self._views[key][1])
+            self._enqueue({key})
+        elif stream == CLUSTERS:
+            self._enqueue(self._by_cluster.of((namespace, name)))
         else:
-            self._enqueue(self._by_provider.get((stream, namespace, name), set()))
+            self._enqueue(self._by_provider.of((stream, namespace, name)))
 
     def _machine_changed(self, key: str, new: Object | None) -> None:
         if new is None:
@@ -137,6 +141,7 @@ class MachineController:
             view = read_machine(new)
         except InvalidSpec as error:
             _LOG.error("ScheduledMachine %s cannot be read and is left alone: %s", key, error)
+            self._views.pop(key, None)
             return
         self._views[key] = (version, view)
         self._index(key, view)
@@ -146,17 +151,33 @@ class MachineController:
         """The reverse indexes, and the streams that this machine needs."""
         stream, schedule = provider_stream(view), view.intent.schedule
         namespace = view.metadata.namespace
-        wanted = (stream, namespace, schedule.name) if stream is not None and schedule is not None else None
-        _move(self._by_provider, self._provider_of, key, wanted)
-        _move(self._by_cluster, self._cluster_of, key, (namespace, view.intent.cluster_name))
+        provider = [(stream, namespace, schedule.name)] if stream is not None and schedule is not None else []
+        self._by_provider.put(key, provider)
+        self._by_cluster.put(key, [(namespace, view.intent.cluster_name)])
+        self._index_node(key, view)
         self._watches.want(key, streams_of(view))
         self._children.want(key, child_key(view) if view.intent.cluster_name else None)
+
+    def _index_node(self, key: str, view: MachineView) -> None:
+        """The Nodes that this machine has, had, or is about to have: by name, and by provider id."""
+        status = view.status
+        reflector = self._watches.reflector(CAPI_MACHINES)
+        capi = reflector.get(view.metadata.namespace, view.metadata.name) if reflector is not None else None
+        found = {
+            status.node_ref.name if status.node_ref else "",
+            status.last_node.name if status.last_node else "",
+            status.provider_id or "",
+            ((capi or {}).get("spec") or {}).get("providerID") or "",
+            (((capi or {}).get("status") or {}).get("nodeRef") or {}).get("name") or "",
+        }
+        child = child_key(view)
+        self._by_node.put(key, [(child, token) for token in found if token])
 
     def _forget(self, key: str) -> None:
         found = self._views.pop(key, None)
         self._memory.pop(key, None)
-        _move(self._by_provider, self._provider_of, key, None)
-        _move(self._by_cluster, self._cluster_of, key, None)
+        for index in (self._by_provider, self._by_cluster, self._by_node):
+            index.put(key, ())
         if found is not None:
             self._observer.release(child_key(found[1]), key)
         self._watches.want(key, ())
@@ -168,31 +189,12 @@ class MachineController:
         body = new if new is not None else old
         if body is None:
             return
+        spec = body.get("spec") or {}
+        names = {str(spec.get("nodeName") or "")}
         if stream == NODES_STREAM:
-            node = str((body.get("metadata") or {}).get("name") or "")
-            provider_id = str((body.get("spec") or {}).get("providerID") or "")
-        else:
-            node, provider_id = str((body.get("spec") or {}).get("nodeName") or ""), ""
-        keys = {
-            key for key, (_, view) in self._views.items() if self._concerns(view, child, node, provider_id)
-        }
-        self._enqueue(keys)
-
-    def _concerns(self, view: MachineView, child: ChildKey, node: str, provider_id: str) -> bool:
-        if child_key(view) != child:
-            return False
-        status = view.status
-        known = {
-            status.node_ref.name if status.node_ref else "",
-            status.last_node.name if status.last_node else "",
-        }
-        if node in known or (provider_id and status.provider_id == provider_id):
-            return True
-        reflector = self._watches.reflector(CAPI_MACHINES)
-        capi = reflector.get(view.metadata.namespace, view.metadata.name) if reflector is not None else None
-        named = ((capi or {}).get("status") or {}).get("nodeRef") or {}
-        wanted = ((capi or {}).get("spec") or {}).get("providerID")
-        return named.get("name") == node or (bool(provider_id) and wanted == provider_id)
+            names = {str((body.get("metadata") or {}).get("name") or ""), str(spec.get("providerID") or "")}
+        for name in names:
+            self._enqueue(self._by_node.of((child, name)))
 
     # The loop
 
@@ -308,18 +310,3 @@ class MachineController:
         if wake_at is not None:
             wait = max(timedelta(), wake_at - now).total_seconds()
             self._queue.add_at(key, self._clock.monotonic() + min(wait, _SLICE))
-
-
-def _move(index: "dict[Any, set[str]]", of: "dict[str, Any]", key: str, wanted: Any) -> None:
-    """Keep a reverse index bijective: `key` is under `wanted` and nowhere else."""
-    before = of.get(key)
-    if before == wanted:
-        return
-    if before is not None:
-        index[before].discard(key)
-        if not index[before]:
-            del index[before]
-        del of[key]
-    if wanted is not None:
-        index.setdefault(wanted, set()).add(key)
-        of[key] = wanted

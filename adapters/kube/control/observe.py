@@ -10,9 +10,16 @@ from typing import Any, Final
 
 import attrs
 
-from fivespot.adapters.kube.control.children import NODES_STREAM, Child, ChildKey, Children, child_key
+from fivespot.adapters.kube.control.children import (
+    NODES_STREAM,
+    Child,
+    ChildKey,
+    Children,
+    child_key,
+    unreachable,
+)
 from fivespot.adapters.kube.control.watches import Stream, Watches
-from fivespot.adapters.kube.errors import ApiError, KindNotServed, NotFound
+from fivespot.adapters.kube.errors import ApiError, Forbidden, KindNotServed, NotFound
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object
@@ -33,7 +40,7 @@ from fivespot.core.decision.observation import (
 )
 from fivespot.core.decision.scene import CAPI_MACHINE_KIND
 from fivespot.core.decision.verdict import CRD_NOT_INSTALLED, NOT_FOUND, UNREADABLE
-from fivespot.core.errors import InvalidSpec
+from fivespot.core.errors import FivespotError, InvalidSpec
 from fivespot.core.names import CAPI_GROUP, MACHINE_LABEL
 from fivespot.core.ports import Clock
 
@@ -118,7 +125,9 @@ class Observer:
         key = child_key(machine)
         child = self._children.get(key)
         pods = isinstance(child, Child) and child.watches.pending_for(_user(machine))
-        return pods or self._children.pending(key) or any(self._watches.pending(s) for s in streams_of(machine))
+        return (
+            pods or self._children.pending(key) or any(self._watches.pending(s) for s in streams_of(machine))
+        )
 
     def observe(self, machine: MachineView, memory: Memory) -> Observation:
         """All parts, as the caches have them."""
@@ -162,8 +171,7 @@ class Observer:
     def _cached(self, stream: Stream, namespace: str | None, name: str, read: Any) -> Known[Any]:
         reflector = self._watches.reflector(stream)
         if reflector is None or not reflector.synced.is_set() or not reflector.served:
-            fault = self._watches.fault(stream) or f"{stream.kind} objects have not been read yet"
-            return Unknown("ReferencesInvalid" if not self._watches.served(stream) else "Provisioning", fault)
+            return _unknown(self._watches.fault(stream), f"{stream.kind} objects have not been read yet")
         return _view(reflector, namespace, name, read)
 
     def _provider(self, machine: MachineView, memory: Memory) -> Known[ProviderView]:
@@ -174,7 +182,7 @@ class Observer:
             return Absent(why=CRD_NOT_INSTALLED)
         reflector = self._watches.reflector(stream)
         if reflector is None or not reflector.synced.is_set():
-            return Unknown(UNREADABLE, self._watches.fault(stream) or "it has not been read yet")
+            return Unknown(UNREADABLE, str(self._watches.fault(stream) or "it has not been read yet"))
         found = _view(reflector, machine.metadata.namespace, schedule.name, reading.read_provider)
         if isinstance(found, Absent):
             return Absent(why=NOT_FOUND)
@@ -200,12 +208,10 @@ class Observer:
             return child, child, child
         nodes = child.nodes
         if nodes is None or not nodes.synced.is_set():
-            why = Unknown(
-                "ChildClusterUnreachable", child.watches.fault(NODES_STREAM) or "its Nodes are being read"
-            )
+            why = unreachable(child.watches.fault(NODES_STREAM), "its Nodes are being read")
             return why, why, why
         if nodes.failing is not None and nodes.age > _SILENT:
-            why = Unknown("ChildClusterUnreachable", f"it has not answered for a while: {nodes.failing}")
+            why = unreachable(nodes.failing, "")
             return why, why, why
         node = self._node(machine, capi, nodes)
         last = machine.status.last_node
@@ -234,10 +240,8 @@ class Observer:
     def _pods(self, machine: MachineView, child: Child, node: NodeView | None) -> Known[tuple[PodView, ...]]:
         """Listed and watched only while a removal, or a stray Node, needs them."""
         user = f"{machine.metadata.namespace}/{machine.metadata.name}"
-        removing = (
-            machine.status.shutdown is not None
-            or (machine.status.last_node is not None
-            and not machine.status.machine_ref)
+        removing = machine.status.shutdown is not None or (
+            machine.status.last_node is not None and not machine.status.machine_ref
         )
         if node is None or not removing:
             child.watches.want(user, ())
@@ -246,7 +250,7 @@ class Observer:
         child.watches.want(user, [stream])
         reflector = child.watches.reflector(stream)
         if reflector is None or not reflector.synced.is_set():
-            return Unknown("NodeDraining", child.watches.fault(stream) or "its pods are being listed")
+            return unreachable(child.watches.fault(stream), "its pods are being listed")
         return Present(tuple(reading.read_pod(body) for body in reflector.items()))
 
     def release(self, key: ChildKey, user: str) -> None:
@@ -288,11 +292,9 @@ class Observer:
             body = await self._gateway.get(resource, namespace, name)
             found = Present(read(body))
         except NotFound as error:
-            return Unknown("ReferencesInvalid", str(error)) if error.kind_not_served else Absent(live=True)
-        except KindNotServed as error:
-            return Unknown("ReferencesInvalid", str(error))
-        except (ApiError, InvalidSpec) as error:
-            return Unknown("ChildClusterUnreachable", str(error))
+            return _unknown(error, "") if error.kind_not_served else Absent(live=True)
+        except (ApiError, KindNotServed, InvalidSpec) as error:
+            return _unknown(error, "")
         reflector = self._watches.reflector(stream)
         if reflector is not None:
             reflector.feed(body)
@@ -301,6 +303,12 @@ class Observer:
     def _live_node(self, obs: Observation) -> Known[NodeView]:
         """A synced Node cache that has none by that provider id is the best that can be known: Nodes have no such index."""
         return Absent(live=True) if isinstance(obs.node, Absent) else obs.node
+
+
+def _unknown(fault: FivespotError | None, otherwise: str) -> Unknown:
+    """A part of the management cluster that could not be read, in the words of conditions."""
+    reason = "PermissionDenied" if isinstance(fault, Forbidden) else "ReferencesInvalid"
+    return Unknown(reason, str(fault or otherwise))
 
 
 def _user(machine: MachineView) -> str:

@@ -11,6 +11,7 @@ from fivespot.adapters.kube.errors import ApiError, KindNotServed
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object, Resource
+from fivespot.core.errors import FivespotError
 from fivespot.core.ports import Clock
 
 _LOOK_AGAIN: Final = 30.0
@@ -40,7 +41,7 @@ class _Running:
     task: "asyncio.Task[None] | None" = None
     reflector: Reflector | None = None
     served: bool = True
-    fault: str = ""
+    fault: FivespotError | None = None
 
 
 class Watches:
@@ -98,13 +99,12 @@ class Watches:
         """Whether any stream of a user is pending."""
         return any(self.pending(stream) for stream in self._wanted.get(user, ()))
 
-    def fault(self, stream: Stream) -> str:
-        """Why a stream has nothing yet, for people; empty when nothing is wrong."""
+    def fault(self, stream: Stream) -> FivespotError | None:
+        """Why a stream has nothing yet, or nothing new; None when nothing is wrong."""
         running = self._running.get(stream)
         if running is None:
-            return ""
-        failing = running.reflector.failing if running.reflector is not None else None
-        return running.fault or (str(failing) if failing is not None else "")
+            return None
+        return running.fault or (running.reflector.failing if running.reflector is not None else None)
 
     async def close(self) -> None:
         """Stop every stream."""
@@ -177,17 +177,18 @@ class Watches:
                 resource = await self._gateway.resolve(stream.group, stream.kind, stream.version)
             except KindNotServed as error:
                 wait = _LOOK_AGAIN
-                told = running.served
-                running.served, running.fault = False, str(error)
-                if told:
+                told = not running.served
+                running.served, running.fault = False, error
+                if not told:
                     self._tell(stream, running)
             except ApiError as error:
                 wait = _TRY_AGAIN
-                if running.fault != str(error):
-                    running.fault = str(error)
+                told = running.fault is not None
+                running.fault = error
+                if not told:
                     self._tell(stream, running)
             else:
-                running.served, running.fault = True, ""
+                running.served, running.fault = True, None
                 return resource
             jitter = self._random.uniform(0.8, 1.2)
             await self._clock.sleep_until(self._clock.monotonic() + wait * jitter)

@@ -124,6 +124,17 @@ def test_a_second_look_does_not_hold_back_a_change() -> None:
     assert drained(queue) == ["a", "b"]
 
 
+def test_a_change_during_work_stays_a_change() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a")
+    queue.take(0)
+    queue.add("a")
+    queue.add("a", low=True)
+    queue.add("b", low=True)
+    queue.done("a")
+    assert queue.take(0) == "a"
+
+
 def test_a_change_during_work_runs_once_more_and_only_once() -> None:
     queue: Queue[str] = Queue()
     queue.add("a")

@@ -337,6 +337,36 @@ def a_reclaim_in_progress_goes_on(seen: Seen) -> str | None:
     return None if state is ReclaimState.HELD and not left else f"becomes {state} too early"
 
 
+def the_request_is_the_last_thing_to_go(seen: Seen) -> str | None:
+    """Invariant 5, section 6 step 6; a stale one is cleared while its Machine comes up."""
+    if not seen.some(act.ClearReclaimRequest):
+        return None
+    obs, capi = seen.obs, value_of(seen.obs.capi_machine)
+    after = seen.status.reclaim
+    if capi is not None and after is not None and after.stale_cleared_for == capi.metadata.uid:
+        return None
+    parts = (obs.capi_machine, obs.infrastructure, obs.bootstrap)
+    left = [part for part in parts if not isinstance(part, Absent) and _foreign(seen, part, None) is None]
+    return f"left: {left}" if left else None
+
+
+def what_cannot_be_read_stays_as_stored(seen: Seen) -> str | None:
+    """Section 1: references stay while the Machine is Unknown.
+
+    So does the phase, unless a removal now goes on blindly, or one begins since something else of ours exists.
+    """
+    if not isinstance(seen.obs.capi_machine, Unknown):
+        return None
+    stored, status = seen.stored, seen.status
+    if (status.machine_ref, status.provider_id) != (stored.machine_ref, stored.provider_id):
+        return "references change"
+    blindly = status.shutdown is not None and status.shutdown.manner is Manner.NOW
+    begins = status.shutdown is not None and status.phase == Phase.SHUTTING_DOWN.value
+    exists = isinstance(seen.obs.infrastructure, Present) or isinstance(seen.obs.bootstrap, Present)
+    fine = blindly or (begins and exists) or status.phase == stored.phase
+    return None if fine else f"phase becomes {status.phase}"
+
+
 def every_action_is_preconditioned(seen: Seen) -> str | None:
     """Section 8: a uid or a resourceVersion wherever a choice is encoded; creates are POSTs of our own name."""
     for action in seen.actions:
@@ -457,6 +487,8 @@ LAWS: Final[tuple[Law, ...]] = (
     a_pause_stops_everything_but_kill_and_reclaim,
     a_reclaimed_machine_is_not_created,
     a_reclaim_in_progress_goes_on,
+    the_request_is_the_last_thing_to_go,
+    what_cannot_be_read_stays_as_stored,
     every_action_is_preconditioned,
     nothing_that_exists_is_created,
     what_vanished_is_created_again_only_when_seen_live,

@@ -560,6 +560,16 @@ def pods_end(life: Life) -> bool:
     return changed
 
 
+def restore(life: Life) -> bool:
+    """A backup is restored: our status is lost, and every object has another uid."""
+    machine = life.cell.machine
+    if machine.status == type(machine.status)():
+        return False
+    life.cell.machine = attrs.evolve(machine, status=type(machine.status)())
+    _metadata(life, uid=f"{machine.metadata.uid}'")
+    return True
+
+
 def toggle_budget(life: Life) -> bool:
     life.budget = not life.budget
     return True
@@ -645,20 +655,23 @@ def behave(life: Life, known: "set[Any] | None" = None) -> None:
     """
     mend(life)
     trail = []
-    for _ in range(MOVES):
-        life.settle()
+    passes = moves = 0
+    while passes <= PASSES and moves <= MOVES:
         if known is not None:
             mark = fingerprint(life)
             if mark in known:
                 break
             trail.append(mark)
-        if not life.cell.gone and any(move(life) for move in (*CLUSTER_API, time_passes)):
-            continue
-        if (wrong := life.arrived) is not None:
+        if not life.cell.gone and life.step():
+            passes += 1
+        elif not life.cell.gone and any(move(life) for move in (*CLUSTER_API, time_passes)):
+            passes, moves = 0, moves + 1
+        elif (wrong := life.arrived) is not None:
             raise LawBroken(f"rests, but {wrong}: {life.cell}")
-        break
+        else:
+            break
     else:
-        raise LawBroken(f"still under way after {MOVES} events: {life.cell}")
+        raise LawBroken(f"does not come to rest ({passes} passes, {moves} moves): {life.cell}")
     if known is not None:
         known.update(trail)
 
