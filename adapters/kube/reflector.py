@@ -14,7 +14,7 @@ from contextlib import aclosing
 from random import Random
 
 from fivespot.adapters.kube.backoff import STREAM
-from fivespot.adapters.kube.errors import ApiError, Gone, NotFound
+from fivespot.adapters.kube.errors import ApiError, Forbidden, Gone, NotFound, Unauthorized
 from fivespot.adapters.kube.reads import Reads
 from fivespot.adapters.kube.resources import Object, Resource
 from fivespot.adapters.kube.watching import Change, Key, Watching
@@ -195,7 +195,9 @@ class Reflector:
     def _failed(self, error: ApiError) -> float:
         self._failures += 1
         self.failing = error
-        _LOG.info("%s: trying again (%d in a row)", error, self._failures)
+        # What a person has to put right is said at every level; a server that is down comes back.
+        level = logging.WARNING if isinstance(error, Forbidden | Unauthorized) else logging.INFO
+        _LOG.log(level, "%s: trying again (%d in a row)", error, self._failures)
         return STREAM.delay(self._failures, self._random)
 
     def _alive(self) -> None:

@@ -1,0 +1,1 @@
+"""What the node agent needs of Linux."""
