@@ -1,9 +1,11 @@
 """What the commands that read manifests share: the PATH argument, loading, and refusing what a cluster would refuse."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from fivespot.cli.output import counted
 
 if TYPE_CHECKING:
     from fivespot.core.fleet import Fleet
@@ -16,7 +18,7 @@ def paths_argument(command: F) -> F:
     return click.argument("paths", nargs=-1, required=True, metavar="PATH...")(command)
 
 
-def load_fleet(paths: tuple[str, ...]) -> "Fleet":
+def load_fleet(paths: Sequence[str]) -> "Fleet":
     """Read manifests; skipped kinds are counted on standard error."""
     from fivespot.adapters.files.fleet import load  # noqa: PLC0415 - the YAML reader is only needed here
 
@@ -27,8 +29,13 @@ def load_fleet(paths: tuple[str, ...]) -> "Fleet":
     return fleet
 
 
-def require_sound(fleet: "Fleet") -> None:
-    """Refuse a fleet with problems whole, and one without a machine: a preview of half a fleet would mislead.
+def require_sound(fleet: "Fleet", paths: Sequence[str], done: str) -> None:
+    """Refuse a fleet with problems whole, and an empty one: a preview of half a fleet would mislead.
+
+    Args:
+        fleet: what was read.
+        paths: where it was read from.
+        done: what is not done then, such as `simulated`.
 
     Raises:
         click.ClickException: exit status 1, after every problem was printed.
@@ -36,9 +43,18 @@ def require_sound(fleet: "Fleet") -> None:
     for problem in fleet.problems:
         click.echo(str(problem), err=True)
     if fleet.problems:
-        count = len(fleet.problems)
-        message = f"{count} problem{'s' if count > 1 else ''}; nothing was simulated"
+        message = f"{counted(len(fleet.problems), 'problem')}; nothing was {done}"
         raise click.ClickException(message)
-    if not fleet.machines:
-        message = "no ScheduledMachine was read: is this the right PATH?"
+    require_something(fleet, paths)
+
+
+def require_something(fleet: "Fleet", paths: Sequence[str]) -> None:
+    """Refuse an empty fleet: whoever named the wrong path must not take the silence for an answer.
+
+    Raises:
+        click.ClickException: neither a machine nor a provider was read.
+    """
+    if not fleet.machines and not fleet.providers and not fleet.problems:
+        where = ", ".join("standard input" if path == "-" else path for path in paths)
+        message = f"no ScheduledMachine and no provider in {where}; is this the right PATH?"
         raise click.ClickException(message)

@@ -14,11 +14,28 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN: Final = re.compile(r"\+?([0-9]{1,6})([smhdw])")
 _SPAN_HELP: Final = "a number and one of s, m, h, d, w, such as 90s or 7d"
 
+_SPAN_TOO: Final = f", nor {_SPAN_HELP}"
+
 
 def parse_span(text: str) -> timedelta | None:
     """A span such as `7d`; None when it is not one."""
     match = _SPAN.fullmatch(text)
     return timedelta(seconds=int(match.group(1)) * _UNITS[match.group(2)]) if match else None
+
+
+def _instant(text: str) -> datetime:
+    """The instant that a text names; ValueError says what it is, and what to write where that can be guessed."""
+    try:
+        return parse_instant(text)
+    except ValueError:
+        for missing in ("Z", "T00:00:00Z"):
+            try:
+                parse_instant(text + missing)
+            except ValueError:
+                continue
+            message = f"without an offset, so it names no instant; write {text}{missing} if UTC is meant"
+            raise ValueError(message) from None
+        raise
 
 
 class Instant(click.ParamType[datetime]):
@@ -31,7 +48,7 @@ class Instant(click.ParamType[datetime]):
         if isinstance(value, datetime):
             return value
         try:
-            return parse_instant(str(value))
+            return _instant(str(value))
         except ValueError as error:
             self.fail(f"{value!r} is {error}", param, ctx)
 
@@ -64,9 +81,9 @@ class InstantOrSpan(click.ParamType[datetime | timedelta]):
         if span is not None:
             return span
         try:
-            return parse_instant(str(value))
+            return _instant(str(value))
         except ValueError as error:
-            self.fail(f"{value!r} is {error}, nor {_SPAN_HELP}", param, ctx)
+            self.fail(f"{value!r} is {error}{_SPAN_TOO if str(error).startswith('not ') else ''}", param, ctx)
 
 
 class Zone(click.ParamType[str]):

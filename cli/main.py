@@ -1,5 +1,6 @@
 """The `5spot` command: the table of its sub-commands, each of which is a module of `fivespot.cli.commands`."""
 
+import io
 import os
 import sys
 
@@ -7,6 +8,10 @@ import click
 
 from fivespot._version import VERSION
 from fivespot.cli.lazy import Lazy, LazyGroup
+
+_NAME = "5spot"
+_COMPLETION = "_5SPOT_COMPLETE"
+_INTERRUPTED = 130
 
 COMMANDS = {
     "simulate": Lazy("fivespot.cli.commands.simulate:command", "What would happen between two instants."),
@@ -44,26 +49,52 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point: 0 done, 1 failed with one message, 2 usage."""
+    """Entry point. Exit status: 0 done, 1 failed with a message, 2 usage, 130 interrupted."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # The same bytes whatever the locale.
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if _COMPLETION in os.environ:
+        cli.main(prog_name=_NAME)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command, say what went wrong, and answer the exit status. (Click's `main` takes a closed pipe for a failure.)"""
     try:
-        cli(prog_name="5spot", standalone_mode=False)
+        with cli.make_context(_NAME, arguments) as context:
+            cli.invoke(context)
+        if sys.stdout is not None:
+            # What is still buffered may fail as well, and Python would say so in its own words.
+            sys.stdout.flush()
     except click.exceptions.Exit as end:
-        sys.exit(end.exit_code)
+        return end.exit_code
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
-    except click.Abort:
-        click.echo("Aborted!", err=True)
-        sys.exit(130)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("\nInterrupted.", err=True)
+        return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python's own flush at exit must not complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        # Whoever read the output has seen enough.
+        _drop_output()
+    except OSError as error:
+        _drop_output()
+        return _failed(error.strerror or str(error))
     except Exception as error:
         if not _is_ours(error):
             raise
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+        return _failed(str(error))
+    return 0
+
+
+def _failed(message: str) -> int:
+    click.echo(f"Error: {message}", err=True)
+    return 1
+
+
+def _drop_output() -> None:
+    """Python's own flush at exit must not complain again about an output that takes nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_ours(error: Exception) -> bool:

@@ -1,12 +1,15 @@
-"""How commands print: aligned columns, JSON, YAML. The same input gives the same bytes."""
+"""How commands print: aligned columns, JSON, YAML, instants and spans. The same input gives the same bytes."""
 
 import json
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import click
+
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_UNITS: Final = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
 
 
 def echo_json(value: Any) -> None:
@@ -24,19 +27,46 @@ def echo_yaml(value: Any) -> None:
 def columns(rows: Iterable[Sequence[str]], *, indent: str = "") -> Iterable[str]:
     """Rows as lines with aligned columns; the last column is not padded."""
     table = [list(row) for row in rows]
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))] if table else []
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
         yield f"{indent}{'  '.join([*cells, row[-1]])}".rstrip()
 
 
 def clock(at: datetime, zone: ZoneInfo) -> str:
-    """An instant on a zone's clock, with its offset: `2026-03-02 09:00:00 +00:00`."""
-    local = at.astimezone(zone)
-    offset = local.strftime("%z")
-    return f"{local:%Y-%m-%d %H:%M:%S} {offset[:3]}:{offset[3:5]}"
+    """An instant on a zone's clock, with weekday and offset: `Mon 2026-03-02 09:00:00 +00:00`.
+
+    Years that the local calendar does not reach are told in UTC.
+    """
+    try:
+        local = at.astimezone(zone)
+    except OverflowError:
+        local = at
+    # By hand, since strftime is slow and writes the year 900 as three digits.
+    moved = round((local.utcoffset() or timedelta()).total_seconds())
+    minutes, rest = divmod(abs(moved), 60)
+    offset = f"{'-' if moved < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" + (
+        f":{rest:02}" if rest else ""
+    )
+    day = f"{_DAYS[local.weekday()]} {local.year:04}-{local.month:02}-{local.day:02}"
+    return f"{day} {local.hour:02}:{local.minute:02}:{local.second:02} {offset}"
+
+
+def span(length: timedelta) -> str:
+    """A span of time to the second, without the units of which there are none: `3d4h`, `11h59m30s`, `0s`."""
+    rest = round(length.total_seconds())
+    text = ""
+    for unit, size in _UNITS:
+        count, rest = divmod(rest, size)
+        text += f"{count}{unit}" if count else ""
+    return text or "0s"
 
 
 def hours(value: float) -> str:
     """Hours with one decimal: `64.9 h`."""
     return f"{value:.1f} h"
+
+
+def counted(count: int, word: str) -> str:
+    """`1 machine`, `2 machines`."""
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fivespot.cli.kubeconfigs import check_kubeconfig
 from fivespot.core.errors import FivespotError
 
 if TYPE_CHECKING:
@@ -33,16 +34,18 @@ def cluster_options(command: F) -> F:
         ),
         click.option(
             "--context",
+            metavar="NAME",
             envvar="FIVESPOT_CONTEXT",
             show_envvar=True,
-            help="Context of the kubeconfig.  [default: its own]",
+            help="Context of the kubeconfig.  [default: its current one]",
         ),
         click.option(
             "--kubeconfig",
-            type=click.Path(),
+            type=click.Path(exists=True, dir_okay=False),
+            metavar="FILE",
             envvar="FIVESPOT_KUBECONFIG",
             show_envvar=True,
-            help="The management cluster.  [default: the pod's own, else as kubectl]",
+            help="The management cluster.  [default: the pod's own, else as kubectl finds it]",
         ),
     ):
         command = decorate(command)
@@ -58,9 +61,14 @@ def serve(
 ) -> None:
     """Connect and run until a signal or an error.
 
+    What is wrong at the start ends it: no kubeconfig, no answer, a kind that is not served. Whoever started it sees that
+    at once, and in a pod the kubelet tries again. What is wrong later, and a permission that is missing, is logged and
+    tried again: it can be put right meanwhile.
+
     Raises:
         click.ClickException: it could not start, or ended by itself: exit status 1 with one sentence.
     """
+    check_kubeconfig(kubeconfig, context)
     logging.basicConfig(
         stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", force=True
     )
@@ -71,7 +79,24 @@ def serve(
         first = group.exceptions[0]
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
-        raise click.ClickException(str(first)) from None
+        raise click.ClickException(_told(first)) from None
+
+
+def _told(error: BaseException) -> str:
+    from fivespot.adapters.kube.errors import KindNotServed  # noqa: PLC0415 - it is loaded by now
+
+    return f"{error}: 5spot crds | kubectl apply -f -" if isinstance(error, KindNotServed) else str(error)
+
+
+async def _version(gateway: "Gateway") -> str:
+    """The server's version: the first thing that is asked of it."""
+    from fivespot.adapters.kube.errors import Unavailable  # noqa: PLC0415 - it is loaded by now
+
+    try:
+        return str((await gateway.version()).get("gitVersion"))
+    except Unavailable as error:
+        remedy = "is it up, and is this the right kubeconfig and context?"
+        raise click.ClickException(f"no answer from {error.message}; {remedy}") from error
 
 
 async def _until_signal(
@@ -85,10 +110,8 @@ async def _until_signal(
         loop.add_signal_handler(number, stop.set)
     gateway = await Gateway.connect(kubeconfig=kubeconfig, context=context)
     try:
-        version = await gateway.version()
-        logging.getLogger(__name__).info(
-            "connected to %s, Kubernetes %s", gateway.server, version.get("gitVersion")
-        )
+        version = await _version(gateway)
+        logging.getLogger(__name__).info("connected to %s, Kubernetes %s", gateway.server, version)
         work = asyncio.ensure_future(run(gateway))
         stopped = asyncio.ensure_future(stop.wait())
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)

@@ -3,8 +3,11 @@
 Nothing here knows files, lines or clusters; whoever read the document adds where it came from.
 """
 
+import math
 from typing import Any
 
+_EXACT = 2**53
+"""Readers of JSON keep whole numbers exact up to here."""
 _SHOWN = 120
 """How many characters of a refused value a message shows; a 2 MB list must not become a 2 MB message."""
 
@@ -16,6 +19,17 @@ def shown(value: object) -> str:
     except (RecursionError, ValueError):  # nested too deep, or an integer of thousands of digits
         return f"a {type(value).__name__} too large to show"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def plain(value: object) -> str | int | float | bool | None:
+    """A refused value as JSON can say it and a person read it: never megabytes, never NaN."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= _EXACT else shown(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else shown(value)
+    return value if isinstance(value, str) and len(value) <= _SHOWN else shown(value)
 
 
 class FivespotError(Exception):

@@ -3,9 +3,10 @@
 Bad documents are refused whole: a machine or provider with a problem is not part of the fleet.
 """
 
+import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import attrs
 
@@ -17,6 +18,8 @@ from fivespot.core.errors import InvalidSpec, shown
 from fivespot.core.names import MACHINE_GROUP, PROVIDER_GROUP, group_of
 
 DEFAULT_NAMESPACE = "default"
+_NAMED: Final = 10
+"""How many machines a message lists."""
 
 
 @runtime_checkable
@@ -44,9 +47,27 @@ class Origin:
     line_of: Callable[[str], int] = attrs.field(default=lambda _: 0, eq=False, repr=False)
 
 
+def one_line(file: str, line: int, *parts: str) -> str:
+    """Where something stands, and what is said about it; parts that are empty are left out.
+
+    A file that was not read has no line.
+    """
+    place = f"{file}:{line}" if line else file
+    return ": ".join(part for part in (place, *parts) if part)
+
+
 @attrs.frozen(kw_only=True)
 class Problem:
-    """Something that admission would refuse, or that could not be read at all."""
+    """Something that admission would refuse, or that could not be read at all.
+
+    Attributes:
+        file: as it was named or found; empty for documents that came from no file.
+        line: from 1; 0 when nobody knows.
+        object: kind, namespace and name, as far as the document has them.
+        field: path of the field, such as `spec.windows[0].start`; empty for the whole.
+        value: what stood there; None when it is missing.
+        remedy: what to do about it.
+    """
 
     file: str
     line: int
@@ -56,10 +77,10 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
-        subject = ": ".join(part for part in (self.object, self.field) if part)
-        value = "missing" if self.value is None else f"{shown(self.value)} is refused"
-        return f"{place}{subject}: {value}: {self.remedy}"
+        # A file that cannot be read is its own value: to name it once is enough.
+        nothing = self.value is None or self.value == self.file
+        said = self.remedy if nothing else f"{shown(self.value)} is refused: {self.remedy}"
+        return one_line(self.file, self.line, self.object, self.field, said)
 
 
 @attrs.frozen(kw_only=True)
@@ -135,14 +156,25 @@ class Fleet:
         Raises:
             InvalidSpec: no machine has one of the names.
         """
-        wanted = set(names)
-        known = {machine.view.metadata.name for machine in self.machines} | {m.key for m in self.machines}
-        for name in sorted(wanted - known):
-            raise InvalidSpec(
-                "--only", name, "name a machine that the manifests contain, as NAME or NAMESPACE/NAME"
-            )
-        kept = tuple(m for m in self.machines if m.key in wanted or m.view.metadata.name in wanted)
-        return attrs.evolve(self, machines=kept)
+        wanted = {name: self.called(name) for name in names}
+        for name, found in wanted.items():
+            if not found:
+                raise InvalidSpec("machine", name, self.whom_else(name))
+        kept = {machine.key for found in wanted.values() for machine in found}
+        return attrs.evolve(self, machines=tuple(m for m in self.machines if m.key in kept))
+
+    def called(self, name: str) -> tuple[Machine, ...]:
+        """The machines called NAME, in any namespace, or NAMESPACE/NAME."""
+        return tuple(m for m in self.machines if name in (m.key, m.view.metadata.name))
+
+    def whom_else(self, name: str) -> str:
+        """What to say about a name that no machine has."""
+        known = sorted(machine.key for machine in self.machines)
+        near = difflib.get_close_matches(name, [*known, *(key.partition("/")[2] for key in known)], n=1)
+        if near:
+            return f"no machine is called so; did you mean {near[0]}?"
+        more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+        return f"no machine is called so; there are {', '.join(known[:_NAMED]) or 'none'}{more}"
 
 
 @attrs.define(kw_only=True)
@@ -186,9 +218,8 @@ class _Reader:
             where = (
                 f"{before.file}:{before.line_of('metadata.name')}" if before.file else "an earlier document"
             )
-            self._refuse(
-                body, origin, [InvalidSpec("metadata.name", name, f"{where} already defines this object")]
-            )
+            remedy = f"{where} already defines this object; rename one of the two, or leave one out"
+            self._refuse(body, origin, [InvalidSpec("metadata.name", name, remedy)])
             return
         if kind == SCHEDULED_MACHINE.name:
             placed = {**body, "metadata": {**meta, "namespace": namespace}}

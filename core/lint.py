@@ -1,28 +1,41 @@
 """Everything admission would refuse, and what it would not but a person should know."""
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from fivespot.core.api.kinds import MANUAL, SCHEDULE_KINDS, kind_of
+from fivespot.core.api.kinds import MANUAL, SCHEDULE_KINDS
 from fivespot.core.errors import shown
-from fivespot.core.fleet import Fleet, Origin, Problem, Provider
+from fivespot.core.fleet import Fleet, Origin, Problem, Provider, one_line
+from fivespot.core.instant import require_aware
 from fivespot.core.schedule import lint_schedule
 
 
 class Level(Enum):
-    """An error would be refused; a warning would be taken, and may surprise."""
+    """An error would be refused; a warning would be taken, and may surprise; a note says how something is read."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """One thing about one field of one object."""
+    """One thing about one field of one object.
+
+    Attributes:
+        level: how bad it is.
+        file: as it was named or found; empty for documents that came from no file.
+        line: from 1; 0 when nobody knows.
+        object: kind, namespace and name.
+        field: path of the field, such as `spec.windows[0].start`.
+        value: what stands there, None when nothing does.
+        text: what it means, and what to do about it.
+    """
 
     level: Level
     file: str
@@ -33,19 +46,33 @@ class Finding:
     text: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
-        subject = ": ".join(part for part in (self.object, self.field) if part)
-        value = f"{shown(self.value)}: " if self.value is not None else ""
-        return f"{place}{self.level.value}: {subject}: {value}{self.text}"
+        # A file that cannot be read is its own value: to name it once is enough.
+        nothing = self.value is None or self.value == self.file
+        said = self.text if nothing else f"{shown(self.value)}: {self.text}"
+        return one_line(self.file, self.line, self.level.value, self.object, self.field, said)
+
+
+_ORDER: Final = tuple(Level)
 
 
 def lint(fleet: Fleet, *, at: datetime | None = None) -> tuple[Finding, ...]:
-    """Look over a fleet; errors first, then warnings in the order of the documents.
+    """Look over a fleet: errors, then warnings, then notes, each by file and line.
 
-    `at` is the instant from which dates are judged as past, aware; without it no advice depends on the present.
+    Args:
+        fleet: machines, providers, and the problems of what is neither.
+        at: the instant from which dates are judged as past, aware; without it no advice depends on the present.
+
+    Raises:
+        TypeError: `at` is naive.
     """
-    errors = tuple(_error(problem) for problem in fleet.problems)
-    return (*errors, *_schedules(fleet, at), *_references(fleet), *_unreferenced(fleet))
+    at = require_aware(at) if at is not None else None
+    found = [
+        *(_error(problem) for problem in fleet.problems),
+        *_schedules(fleet, at),
+        *_references(fleet),
+        *_providers(fleet),
+    ]
+    return tuple(sorted(found, key=lambda it: (_ORDER.index(it.level), it.file, it.line)))
 
 
 def _error(problem: Problem) -> Finding:
@@ -60,9 +87,11 @@ def _error(problem: Problem) -> Finding:
     )
 
 
-def _warning(origin: Origin, label: str, field: str, value: Any, text: str) -> Finding:
+def _advice(
+    origin: Origin, label: str, field: str, value: Any, text: str, level: Level = Level.WARNING
+) -> Finding:
     return Finding(
-        level=Level.WARNING,
+        level=level,
         file=origin.file,
         line=origin.line_of(field),
         object=label,
@@ -77,37 +106,63 @@ def _schedules(fleet: Fleet, at: datetime | None) -> Iterator[Finding]:
         if provider.kind in SCHEDULE_KINDS:
             for advice in lint_schedule(provider.kind, provider.body["spec"], at=at):
                 field = f"spec.{advice.field}" if advice.field else "spec"
-                yield _warning(provider.origin, _label(provider), field, advice.value, advice.text)
+                level = Level.NOTE if advice.usual else Level.WARNING
+                yield _advice(provider.origin, _label(provider), field, advice.value, advice.text, level)
 
 
 def _references(fleet: Fleet) -> Iterator[Finding]:
     providers = {provider.key: provider for provider in fleet.providers}
+    refused = {problem.object for problem in fleet.problems}
     for machine in fleet.machines:
         key = machine.provider_key
         found = providers.get(key) if key is not None else None
         label = f"ScheduledMachine {machine.key}"
-        if found is None and key is not None:
-            text = f"no document provides {key[0]} {key[2]} in namespace {key[1]}; until it exists the machine holds"
-            yield _warning(machine.origin, label, "spec.schedule.name", key[2], text)
+        if found is None and key is not None and refused.isdisjoint(_labels(*key)):
+            text = _missing(key, providers)
+            yield _advice(machine.origin, label, "spec.schedule.name", key[2], text)
         elif found is not None and _abstains(found):
             text = "after `until` it abstains, and a machine that refers to it directly holds; put it into a composite"
-            yield _warning(machine.origin, label, "spec.schedule.name", found.name, text)
+            yield _advice(machine.origin, label, "spec.schedule.name", found.name, text)
+
+
+def _labels(kind: str, namespace: str, name: str) -> tuple[str, str]:
+    """How a document that provides it is called, with and without its namespace."""
+    return f"{kind} {namespace}/{name}", f"{kind} {name}"
+
+
+def _missing(key: tuple[str, str, str], providers: Iterable[tuple[str, str, str]]) -> str:
+    kind, namespace, name = key
+    text = f"no document provides {kind} {name} in namespace {namespace}; until it exists the machine holds"
+    elsewhere = sorted(other for of, other, called in providers if (of, called) == (kind, name))
+    if elsewhere:
+        return f"{text}; the one in namespace {elsewhere[0]} does not count: a reference has no namespace"
+    near = difflib.get_close_matches(
+        name, [called for of, other, called in providers if (of, other) == (kind, namespace)], n=1
+    )
+    return f"{text}; did you mean {near[0]}?" if near else text
 
 
 def _abstains(provider: Provider) -> bool:
     return provider.kind == MANUAL.name and (provider.body.get("spec") or {}).get("then") == "Abstain"
 
 
-def _unreferenced(fleet: Fleet) -> Iterator[Finding]:
+def _providers(fleet: Fleet) -> Iterator[Finding]:
+    """Those that nobody refers to, and those whose answer only their own controller knows."""
     used = {machine.provider_key for machine in fleet.machines} | set(_members(fleet))
     for provider in fleet.providers:
         if provider.key not in used:
-            yield _warning(
-                provider.origin, _label(provider), "metadata.name", provider.name, "no machine refers to it"
+            text = "no machine refers to it"
+            yield _advice(provider.origin, _label(provider), "metadata.name", provider.name, text)
+        elif provider.kind not in SCHEDULE_KINDS:
+            status = provider.body.get("status")
+            active = status.get("active") if isinstance(status, Mapping) else None
+            what = (
+                f"status.active: {str(active).lower()}"
+                if isinstance(active, bool)
+                else "no status.active, so its machines hold"
             )
-        elif kind_of(provider.api_version, provider.kind) is None:
-            text = "not a kind of ours: its status is taken as it stands"
-            yield _warning(provider.origin, _label(provider), "kind", provider.kind, text)
+            text = f"simulations take its status as it stands here: {what}"
+            yield _advice(provider.origin, _label(provider), "kind", provider.kind, text, Level.NOTE)
 
 
 def _members(fleet: Fleet) -> Iterator[tuple[str, str, str]]:

@@ -155,7 +155,9 @@ def _decoded(name: str, data: bytes) -> Text | UnreadableFile:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         wrong = data[error.start : error.end]
-        return UnreadableFile(name, line, repr(wrong), f"it is not {error.encoding}; save it as UTF-8")
+        return UnreadableFile(
+            name, line, f"byte {wrong.hex(' ')}", f"it is not {error.encoding}; save it as UTF-8"
+        )
 
 
 def _whole(path: str, remedy: str) -> UnreadableFile:

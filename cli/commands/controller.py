@@ -10,25 +10,26 @@ def command() -> None:
     """The machine controller."""
 
 
-@command.command("run")
+@command.command("run", short_help="Make machines exist, or not, until stopped.")
 @cluster_options
 @click.option(
     "--allow-local-child",
     is_flag=True,
     envvar="FIVESPOT_ALLOW_LOCAL_CHILD",
     show_envvar=True,
-    help="Accept child clusters on loopback and link-local addresses (tests, one-machine set-ups).",
+    help="Accept child clusters on loopback and link-local addresses (tests, one-machine set-ups).  [default: no]",
 )
 @click.option(
     "--force-finalizer-on-timeout",
     is_flag=True,
     envvar="FIVESPOT_FORCE_FINALIZER_ON_TIMEOUT",
     show_envvar=True,
-    help="Let a deleted machine go 10 minutes after its bound, even if its host's objects remain.",
+    help="Let a deleted machine go 10 minutes after its bound, even if its host's objects remain.  [default: no]",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
+    metavar="COUNT",
     default=8,
     show_default=True,
     envvar="FIVESPOT_WORKERS",
@@ -43,7 +44,13 @@ def run(
     force_finalizer_on_timeout: bool,
     workers: int,
 ) -> None:
-    """Make every ScheduledMachine of the cluster exist, or not, as its provider says. Runs until stopped."""
+    """Make every ScheduledMachine of the cluster exist, or not, as its provider says. Runs until stopped.
+
+    Ends with exit status 1 and one message when it cannot start: no kubeconfig, no answer from the server, the ScheduledMachine CRD not
+    installed. From then on it keeps trying: a server that goes away, and a permission that is missing (the log says
+    which verb on which resource to grant), can be put right while it runs. SIGTERM and Ctrl-C end it in order, with
+    exit status 0.
+    """
     from fivespot.adapters.clock import SystemClock  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.kube.control.machines import MachineController  # noqa: PLC0415
     from fivespot.adapters.kube.gateway import Gateway  # noqa: PLC0415

@@ -65,10 +65,14 @@ def render(config: AgentConfig, found: Sequence[Origin] = ()) -> str:
     """The text of `reclaim.toml`; reading it gives `config` again. Comments say what each entry became, and why."""
     out = []
     if found:
-        out.append("# Made from spec.killIfCommands of the ScheduledMachine; what is changed here is put back.")
-    for each in found:
-        if each.destination is Destination.NOWHERE:
-            out.append(f"# Left out: {quoted(each.entry)} {each.reason}.")
+        out.append(
+            "# Made from spec.killIfCommands of the ScheduledMachine; what is changed here is put back."
+        )
+    out += [
+        f"# Left out: {quoted(each.entry)} {each.reason}."
+        for each in found
+        if each.destination is Destination.NOWHERE
+    ]
     out += _list(Destination.COMMAND, config.match_commands, found)
     out += _list(Destination.ARGUMENT, config.match_argv_substrings, found)
     out.append(f"poll_interval_ms = {config.poll_interval // timedelta(milliseconds=1)}")

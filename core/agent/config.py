@@ -156,11 +156,11 @@ class _File:
         if len(commands) + len(substrings) <= MAX_PATTERNS:
             return
         beyond = MAX_PATTERNS - len(commands)
-        key, entry = (
-            ("match_argv_substrings", beyond) if beyond >= 0 else ("match_commands", MAX_PATTERNS)
-        )
+        key, entry = ("match_argv_substrings", beyond) if beyond >= 0 else ("match_commands", MAX_PATTERNS)
         count = len(commands) + len(substrings)
-        raise self.refused(key, f"{count} patterns", f"write at most {MAX_PATTERNS} in both lists", entry=entry)
+        raise self.refused(
+            key, f"{count} patterns", f"write at most {MAX_PATTERNS} in both lists", entry=entry
+        )
 
     def interval(self, key: str) -> timedelta:
         found = self.document.get(key)

@@ -91,7 +91,9 @@ INTERPRETERS: dict[bytes, Grammar] = {
     **dict.fromkeys(_SHELLS, _SHELL),
     _ENV: Grammar(values=_words("-u -C --unset --chdir"), code=_words("-S --split-string")),
     **dict.fromkeys(_words("python pypy"), _PYTHON),
-    b"perl": Grammar(values=_words("-I"), attached=_words("-i -l -0 -M -m -F -C -D -x"), code=_words("-e -E")),
+    b"perl": Grammar(
+        values=_words("-I"), attached=_words("-i -l -0 -M -m -F -C -D -x"), code=_words("-e -E")
+    ),
     b"ruby": Grammar(
         values=_words("-I -r -C -X -E --encoding --enable --disable"),
         attached=_words("-0 -F -i -K -W -x -T"),
@@ -220,21 +222,19 @@ _LAUNCHERS = _words(
     "flatpak snap snap-confine firejail gamemoderun xvfb-run start-stop-daemon"
 )
 _READERS = _words(
-    "vi vim view nvim vimdiff nano pico emacs emacsclient ed sed awk gawk mawk less more most bat cat tac head tail gedit "
+    "vi vim view nvim vimdiff nano pico emacs emacs-gtk emacs-nox emacs-lucid emacsclient ed sed awk gawk mawk less more most bat cat tac head tail gedit "
     "kate kwrite gnome-text-editor code codium subl grep egrep fgrep zgrep rg ag ack find fd locate ls stat file man diff "
     "cp mv rm ln mkdir touch tar git ps pgrep pkill pidof top htop which whereis systemctl journalctl loginctl apt apt-get "
     "dpkg dnf yum rpm pacman ssh scp sftp rsync curl wget"
 )
 
+_MENTIONING = _RUNTIMES | _LAUNCHERS | _READERS
+
 
 def only_mentions(name: bytes, comm: bytes) -> bool:
     """Whether a program's arguments are about other programs: runtimes, launchers, viewers and editors."""
-    stem = name.partition(b".")[0]
-    return any(
-        known in words
-        for words in (_RUNTIMES, _LAUNCHERS, _READERS)
-        for known in (name, stem, stem.partition(b"-")[0], comm)
-    )
+    stem = name.partition(b".")[0]  # vim.basic, emacs-29.1
+    return any(known in _MENTIONING for known in (name, stem, name.rstrip(_VERSION), comm))
 
 
 def launches(name: bytes) -> bool:

@@ -35,12 +35,12 @@ def lines(text: str) -> Mapping[Place, int]:
             if key is None and not in_table:
                 key = _plain(content) if kind == "string" else content.partition(".")[0]
                 found.setdefault((key, None), line)
-            if in_value and depth == 1:
-                found.setdefault((str(key), entry), line)
+            if key is not None and in_value and depth == 1:
+                found.setdefault((key, entry), line)
         elif kind == "mark" and in_value:
             depth += (content in "[{") - (content in "]}")
-            if content in "[{" and depth == 2:  # noqa: PLR2004 - a list in the list is an entry of it
-                found.setdefault((str(key), entry), line)
+            if key is not None and content in "[{" and depth == 2:  # noqa: PLR2004 - a list in the list is an entry
+                found.setdefault((key, entry), line)
             entry = 0 if depth == 0 else entry + (content == "," and depth == 1)
         elif kind == "mark" and content == "=":
             in_value, entry = True, 0

@@ -80,6 +80,8 @@ def encode(model: Any, *, nulls: bool = False) -> dict[str, Any]:
 def _refusal(value: Any, model: Any, error: Exception) -> InvalidSpec:
     if isinstance(error, InvalidSpec) and error.field:
         return error
+    if not attrs.has(model):
+        return InvalidSpec("", value, f"it cannot be read as {model.__name__}: {error}")
     # The error itself knows no path; the validator does.
     schema = schema_of(model)
     problems = problems_of(schema, pruned(schema, value))

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
+from fivespot.core.api.common import Metadata
 from fivespot.core.decision import verdict as verdicts
 from fivespot.core.decision.actions import AddFinalizer, AdoptOwner, Decision, Group, Role
 from fivespot.core.decision.knowledge import Present
-from fivespot.core.decision.observation import CapiMachineView, DependentView, Observation, owned_by
+from fivespot.core.decision.observation import Observation
 from fivespot.core.decision.plan import Plan, best_effort, required
 from fivespot.core.decision.policy import DEFAULT_POLICY, Policy
 from fivespot.core.decision.reclaim import hold_until
@@ -45,7 +46,7 @@ def decide(observation: Observation, now: datetime, policy: Policy = DEFAULT_POL
 def _answer(scene: Scene, plan: Plan, first: tuple[Group, ...]) -> Decision:
     """`first` is what keeps failing: it goes on being tried, and is reported, while what can be done is done."""
     made = report(scene, plan)
-    ending = plan.clear and scene.machine.metadata.deleting
+    ending = plan.clear and scene.machine.metadata.deleting and scene.obs.failure is None
     # An object that is about to go, and a create that is under way, are not worth a write of their own.
     quiet = ending or not plan.write_status
     return Decision(
@@ -79,17 +80,21 @@ def _first_things(scene: Scene) -> tuple[Group, ...]:
 
 def _adoptions(scene: Scene) -> tuple[AdoptOwner, ...]:
     meta = scene.machine.metadata
-    found = []
+    found: list[AdoptOwner] = []
     for role, known in (
         (Role.MACHINE, scene.capi),
         (Role.INFRASTRUCTURE, scene.infrastructure),
         (Role.BOOTSTRAP, scene.bootstrap),
     ):
-        if not isinstance(known, Present):
-            continue
-        view: CapiMachineView | DependentView = known.value
-        owner = owned_by(view.metadata, meta, MACHINE_KIND)
-        if owner is not None and owner.uid != meta.uid and meta.uid:
-            version = view.metadata.resource_version
-            found.append(AdoptOwner(role=role, target=reference(view), resource_version=version))
+        if isinstance(known, Present) and _has_another_owner(known.value.metadata, meta):
+            version = known.value.metadata.resource_version
+            found.append(AdoptOwner(role=role, target=reference(known.value), resource_version=version))
     return tuple(found)
+
+
+def _has_another_owner(metadata: Metadata, machine: Metadata) -> bool:
+    """Whether the owner of our name has another uid than we have."""
+    for owner in metadata.owners:
+        if owner.uid != machine.uid and owner.name == machine.name and owner.kind == MACHINE_KIND:
+            return bool(machine.uid)
+    return False

@@ -29,9 +29,9 @@ class Taints:
     condition: Fact | None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True, eq=False)
 class Plan:
-    """One pass.
+    """One pass. Kept within it, so it does without the cost of being frozen.
 
     Attributes:
         phase: None keeps the stored one (something that matters could not be read).

@@ -50,7 +50,9 @@ class Report:
 
 def report(scene: Scene, plan: Plan) -> Report:
     """Derive the status. A part that cannot be known stays as stored."""
-    plan, failed_until = _overlay_failure(scene, plan)
+    failed_until = None
+    if scene.obs.failure is not None:
+        plan, failed_until = _overlay_failure(scene, plan, scene.obs.failure)
     stored = scene.status
     phase = plan.phase.value if plan.phase is not None else stored.phase
     ready = phase == _ACTIVE and _node_ready(scene, plan)
@@ -93,11 +95,8 @@ def report(scene: Scene, plan: Plan) -> Report:
     )
 
 
-def _overlay_failure(scene: Scene, plan: Plan) -> tuple[Plan, datetime | None]:
+def _overlay_failure(scene: Scene, plan: Plan, failure: Failure) -> tuple[Plan, datetime | None]:
     """Error lies over any row while the same step keeps failing; the actions stay the same, so it is never a trap."""
-    failure = scene.obs.failure
-    if failure is None:
-        return plan, None
     until = later(failure.since, scene.policy.error_after)
     reason = _failure_reason(failure)
     message = f"{failure.step} fails: {failure.message}"

@@ -96,9 +96,11 @@ def drop_finalizer(scene: Scene) -> Group | None:
     return required(RemoveFinalizer(resource_version=version)) if _drops(scene) else None
 
 
-def _phase(scene: Scene) -> tuple[Phase, str, str]:
-    """Phase, reason and message of a machine of which nothing exists."""
+def _phase(scene: Scene) -> tuple[Phase | None, str, str]:
+    """Phase, reason and message of a machine of which nothing exists; an object that goes comes to no rest."""
     intent, record = scene.machine.intent, scene.status.reclaim
+    if scene.target.decider is Decider.DELETED:
+        return None, "MachineDeleted", "nothing is left of the machine; the object goes"
     if intent.kill_switch:
         return Phase.TERMINATED, "KillSwitchActivated", "killed; set killSwitch to false to use it again"
     if scene.target.decider is Decider.RECLAIM and record is not None:

@@ -36,9 +36,9 @@ V = TypeVar("V", CapiMachineView, DependentView)
 CAPI_MACHINE_KIND: Final = "Machine"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True, eq=False)
 class Scene:
-    """An observation, read.
+    """An observation, read. Made once per pass and kept within it, so it does without the cost of being frozen.
 
     Attributes:
         capi, bootstrap, infrastructure: ours, or absent; a stranger's is in `foreign`.
@@ -87,7 +87,11 @@ class Scene:
     @property
     def nothing_exists(self) -> bool:
         """Whether none of the three exists, as far as a cache can tell."""
-        return all(isinstance(part, Absent) for _, part in self.parts)
+        return (
+            isinstance(self.capi, Absent)
+            and isinstance(self.infrastructure, Absent)
+            and isinstance(self.bootstrap, Absent)
+        )
 
     @property
     def mark(self) -> str:
@@ -130,16 +134,21 @@ def node_reference(scene: Scene, node: NodeView | None) -> NodeReference | None:
     stored = scene.status.node_ref
     if node is None or scene.stale is not None:
         return stored
-    return NodeReference(name=node.name, uid=node.uid, cluster=scene.machine.intent.cluster_name)
+    cluster = scene.machine.intent.cluster_name
+    if stored is not None and (stored.uid, stored.name, stored.cluster) == (node.uid, node.name, cluster):
+        return stored
+    return NodeReference(name=node.name, uid=node.uid, cluster=cluster)
 
 
 def last_node(scene: Scene, node: NodeView | None) -> LastNode | None:
     """`status.lastNode`: the Node that is seen, else the one before."""
+    stored = scene.status.last_node
     if node is None:
-        return scene.status.last_node
-    return LastNode(
-        cluster=scene.machine.intent.cluster_name, name=node.name, uid=node.uid, system_uuid=node.system_uuid
-    )
+        return stored
+    seen = (scene.machine.intent.cluster_name, node.name, node.uid, node.system_uuid)
+    if stored is not None and (stored.cluster, stored.name, stored.uid, stored.system_uuid) == seen:
+        return stored
+    return LastNode(cluster=seen[0], name=seen[1], uid=seen[2], system_uuid=seen[3])
 
 
 def reclaim_record(scene: Scene) -> Reclaim | None:

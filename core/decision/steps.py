@@ -6,8 +6,8 @@ import attrs
 
 from fivespot.core.api.scheduled_machine import DrainTimeout, Manner, Reclaim, Shutdown
 from fivespot.core.decision import reclaim as reclaims
-from fivespot.core.decision.actions import AnnotateMachine, Delete, Event, Group, Part, Role
-from fivespot.core.decision.knowledge import Unknown, gone, value_of
+from fivespot.core.decision.actions import AnnotateMachine, Delete, Event, Group, Role
+from fivespot.core.decision.knowledge import Unknown, value_of
 from fivespot.core.decision.observation import CapiMachineView
 from fivespot.core.decision.phase import Phase
 from fivespot.core.decision.plan import Plan, ask, best_effort, groups_of, required
@@ -99,8 +99,6 @@ def until_gone(scene: Scene, shutdown: Shutdown) -> Plan:
     if capi is not None:
         wake = best_effort(*unpause(scene, capi))
         return _waiting_for(scene, shutdown, f"Machine {capi.metadata.name}", wake)
-    if not gone(scene.capi):
-        return ask(Part.MACHINE)
     hands_off = scene.paused_by is not None and shutdown.manner is Manner.GRACEFUL
     left = remains(scene, lambda _role, _view: True, hands_off=hands_off)
     if left is None:

@@ -39,11 +39,11 @@ def plan_taints(
     Absent: add. Ours with another value wanted: update. Somebody else's with the same identity, or ours but changed by
     somebody: leave it and report it, and still apply the others. No longer wanted and unchanged: remove.
     """
+    if _as_wanted(wanted, found, applied):
+        return TaintPlan(taints=tuple(found), applied=tuple(applied), conflicts=(), changed=False)
     mine = {(taint.key, taint.effect): taint.value or None for taint in applied}
     goal = {(taint.key, taint.effect.value): taint.value or None for taint in wanted}
     there = {(taint.key, taint.effect): taint.value or None for taint in found}
-    if goal == mine and goal.items() <= there.items():
-        return TaintPlan(taints=tuple(found), applied=tuple(applied), conflicts=(), changed=False)
     kept: list[FoundTaint] = []
     conflicts: list[FoundTaint] = []
     for taint, (identity, value) in zip(found, there.items(), strict=True):
@@ -68,6 +68,24 @@ def plan_taints(
         conflicts=tuple(conflicts),
         changed=bool(added) or len(kept) != len(found) or owned != mine,
     )
+
+
+def _as_wanted(wanted: Sequence[NodeTaint], found: Sequence[FoundTaint], applied: Sequence[Taint]) -> bool:
+    """Whether the Node has, and records in this order, what is wanted: nearly always, and soon told."""
+    if len(wanted) != len(applied):
+        return False
+    for goal, mine in zip(wanted, applied, strict=True):
+        value = goal.value or None
+        if mine.key != goal.key or mine.effect != goal.effect.value or mine.value != value:
+            return False
+        for taint in found:
+            if taint.key == mine.key and taint.effect == mine.effect:
+                if taint.value != value:
+                    return False
+                break
+        else:
+            return False
+    return True
 
 
 def applied_taints(annotations: Mapping[str, str]) -> tuple[Taint, ...]:

@@ -96,7 +96,8 @@ def node_upkeep(scene: Scene, node: NodeView | None, capi: CapiMachineView) -> N
     if node is None:
         return NodeUpkeep(actions=(), taints=_without_node(scene))
     found: list[Action] = []
-    plan = _taint_plan(scene, node)
+    recorded = applied_taints(node.annotations)
+    plan = _taint_plan(scene, node, recorded)
     if scene.paused_by is None:
         if CORDONED_BY in node.annotations and cordoned_by_us(node, scene.mark):
             # A change of mind, or a machine that was taken up again: only our own cordon is taken off.
@@ -105,7 +106,7 @@ def node_upkeep(scene: Scene, node: NodeView | None, capi: CapiMachineView) -> N
             found.append(_set_taints(node, plan))
     if scene.stale is not None:
         found.extend(_clear_stale(scene, node, capi, scene.stale))
-    return NodeUpkeep(actions=tuple(found), taints=_said(scene, node, plan))
+    return NodeUpkeep(actions=tuple(found), taints=_said(scene, node, recorded, plan))
 
 
 def _set_taints(node: NodeView, plan: TaintPlan) -> SetTaints:
@@ -128,12 +129,12 @@ def _clear_stale(
 # Taints
 
 
-def _taint_plan(scene: Scene, node: NodeView) -> TaintPlan | None:
+def _taint_plan(scene: Scene, node: NodeView, recorded: tuple[Taint, ...]) -> TaintPlan | None:
     """None when neither is anything wanted nor recorded as ours."""
     spec = scene.machine.spec
     if spec is None or not (spec.node_taints or APPLIED_TAINTS in node.annotations):
         return None
-    return plan_taints(spec.node_taints, node.taints, applied_taints(node.annotations))
+    return plan_taints(spec.node_taints, node.taints, recorded)
 
 
 def _without_node(scene: Scene) -> Taints | None:
@@ -144,11 +145,10 @@ def _without_node(scene: Scene) -> Taints | None:
     return Taints(applied=scene.status.applied_node_taints, condition=condition if spec.node_taints else None)
 
 
-def _said(scene: Scene, node: NodeView, plan: TaintPlan | None) -> Taints | None:
+def _said(scene: Scene, node: NodeView, recorded: tuple[Taint, ...], plan: TaintPlan | None) -> Taints | None:
     if plan is None:
         return None if scene.machine.spec is None else Taints(applied=(), condition=None)
     # Status reports what the Node's own record says, never what is about to be written there.
-    recorded: tuple[Taint, ...] = applied_taints(node.annotations)
     return Taints(applied=recorded, condition=_condition(scene, node, plan))
 
 

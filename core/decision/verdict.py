@@ -28,6 +28,8 @@ NOT_READY: Final = "ProviderNotReady"
 STALE: Final = "ProviderStale"
 UNREADABLE: Final = "ProviderUnreadable"
 
+_NUMBERS: Final = (int, float)
+
 PROVIDER: Final = "Provider"
 HELD: Final = "Held"
 NEVER_RESOLVED: Final = "NeverResolved"
@@ -86,7 +88,7 @@ def _of_status(provider: ProviderView, name: str) -> Verdict:
     if fault is not None:
         return Verdict(active=None, reason=NOT_READY, message=f"{name} is not Ready{fault}")
     observed = status.get("observedGeneration")
-    if isinstance(observed, int | float) and observed < provider.generation:
+    if isinstance(observed, _NUMBERS) and observed < provider.generation:
         text = f"{name} has answered for generation {observed}, not yet for {provider.generation}"
         return Verdict(active=None, reason=STALE, message=text, stale_since=provider.stale_since)
     return Verdict(
@@ -150,6 +152,12 @@ def spot_schedule(
     stored = stored or _NOTHING
     if verdict.active is not None:
         name = f"{reference.kind}/{reference.name}" if reference is not None else None
+        if stored.resolved and (stored.active, stored.message, stored.held_from) == (
+            verdict.active,
+            verdict.message,
+            name,
+        ):
+            return stored
         since = now if stored.active is not verdict.active else stored.last_transition_time
         return SpotScheduleStatus(
             resolved=True,

@@ -26,11 +26,15 @@ _LAST_HOUR: Final = 23
 
 @frozen
 class Advice:
-    """One thing worth knowing: about which field, what stands there, and what it means."""
+    """One thing worth knowing: about which field, what stands there, and what it means.
+
+    `usual` is advice that many a good schedule gets: it says how something is read, and asks for no change.
+    """
 
     field: str
     value: object
     text: str
+    usual: bool = False
 
 
 def lint_schedule(kind: str, spec: object, *, at: datetime | None = None) -> list[Advice]:
@@ -86,7 +90,8 @@ def _hours(checked: ScheduleSpec, spec: Mapping[str, Any]) -> Iterator[Advice]:
             field = f"{path}hoursOfDay[{index}]"
             for first, last in grammar.ranges(entry, field, grammar.HOURS):
                 if first < last < _LAST_HOUR:
-                    yield Advice(field, entry, f"both ends count: {first}-{last} runs to {last:02}:59:59")
+                    text = f"both ends count: {first}-{last} runs to {last:02}:59:59"
+                    yield Advice(field, entry, text, usual=True)
                 elif last < first and not every_day:
                     yield Advice(
                         field,
@@ -105,7 +110,7 @@ def _windows(spec: Mapping[str, Any]) -> Iterator[Advice]:
         for index, window in enumerate(windows):
             if window["start"] == window["end"]:
                 text = "the end equals the start, which is 24 hours; if that is meant, all is well"
-                yield Advice(f"{path}[{index}].end", window["end"], text)
+                yield Advice(f"{path}[{index}].end", window["end"], text, usual=True)
 
 
 def _beside_windows(checked: ScheduleSpec, spec: Mapping[str, Any]) -> Iterator[Advice]:

@@ -181,7 +181,8 @@ class Cell:
                 self.node = attrs.evolve(self.node, taints=action.taints, annotations=marked)
             case act.DeleteNode():
                 if self.node.uid == action.uid:
-                    self.node = None
+                    # Kubernetes collects the pods of a Node that is gone.
+                    self.node, self.pods = None, ()
             case act.ClearReclaimRequest():
                 self.node = attrs.evolve(self.node, annotations=_merged(annotations, act.NO_REQUEST))
             case _:
@@ -221,6 +222,7 @@ class Cell:
         """The host is stopped: Machine, dependents and Node are gone."""
         if self.capi is not None and self.capi.metadata.uid == uid:
             self.capi = self.bootstrap = self.infrastructure = self.node = None
+            self.pods = ()
 
 
 def standing(machine: MachineView, now: datetime) -> Cell:

@@ -37,6 +37,11 @@ class Answering:
     wake_at: datetime | None = None
     flips: list[tuple[datetime, bool | None]] = attrs.field(factory=list)
 
+    @property
+    def timezone(self) -> str:
+        """The zone in which the clock is read, UTC where the kind has none."""
+        return self.schedule.timezone if self.schedule is not None else "UTC"
+
     def advance(self, now: datetime) -> bool:
         """State what is true at `now`; returns whether the published status changed."""
         if self.schedule is None:

@@ -20,6 +20,7 @@ from fivespot.core.decision.phase import ALLOWED, Phase
 from fivespot.core.decision.policy import DEFAULT_POLICY, Policy
 from fivespot.core.errors import FivespotError
 from fivespot.core.fleet import Fleet
+from fivespot.core.instant import later
 from fivespot.core.simulate.cell import Cell, standing
 from fivespot.core.simulate.pace import Pace
 from fivespot.core.simulate.schedules import Answering, answering
@@ -145,7 +146,7 @@ class World:
             place.wake = None
         elif what == "provision":
             place.cell.provision(uid)
-            self._at(self.now + self.pace.join, "join", key, uid)
+            self._at(later(self.now, self.pace.join), "join", key, uid)
         elif what == "join":
             place.cell.join(uid)
         else:
@@ -203,9 +204,9 @@ class World:
         if capi is None:
             return
         if isinstance(action, Create) and action.role is Role.MACHINE:
-            self._at(self.now + self.pace.provision, "provision", place.key, capi.metadata.uid)
+            self._at(later(self.now, self.pace.provision), "provision", place.key, capi.metadata.uid)
         elif isinstance(action, Delete) and action.role is Role.MACHINE:
-            self._at(self.now + self.pace.remove, "remove", place.key, capi.metadata.uid)
+            self._at(later(self.now, self.pace.remove), "remove", place.key, capi.metadata.uid)
 
     def _note_start(self, place: _Place) -> None:
         """A run begins with what is stored; what was under way when it was stored goes on."""
@@ -213,9 +214,9 @@ class World:
         if status.phase is not None:
             self._note(place, None, status.phase, status.message or "", status.decided_by, check=False)
         if capi is not None and place.cell.node is None:
-            self._at(self.now + self.pace.provision, "provision", place.key, capi.metadata.uid)
+            self._at(later(self.now, self.pace.provision), "provision", place.key, capi.metadata.uid)
         elif capi is not None and place.cell.node is not None and not place.cell.node.ready:
-            self._at(self.now + self.pace.join, "join", place.key, capi.metadata.uid)
+            self._at(later(self.now, self.pace.join), "join", place.key, capi.metadata.uid)
 
     def _note(
         self,

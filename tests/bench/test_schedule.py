@@ -89,7 +89,7 @@ def test_the_ratio_to_an_hour_scan(benchmark, shape):
     schedule = compile_schedule(TIME_BASED, SPECS[shape])
     ours = per_call(lambda: schedule.next_transition(NOW), 20_000)
     theirs = per_call(lambda: scan(NOW), 200)
-    print(  # noqa: T201 - the figure is the point
+    print(
         f"\nnext_transition, {shape}: {ours * 1e6:.2f} us; hour scan: {theirs * 1e6:.1f} us; {theirs / ours:.0f} times"
     )
     assert scan(NOW) == compile_schedule(TIME_BASED, HOURS).next_transition(NOW)

@@ -1,10 +1,12 @@
 """The `5spot` command itself, and the commands that print what the models make."""
 
+import re
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -98,3 +100,36 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert f"{tmp_path / 'taken' / 'api.md'}" in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def _commands() -> list[tuple[str, ...]]:
+    """Every command that can be run, by the words that run it."""
+    found: list[tuple[str, ...]] = []
+    for name in COMMANDS:
+        loaded = COMMANDS[name].load()
+        below = loaded.commands if isinstance(loaded, click.Group) else {}
+        found += [(name, sub) for sub in below] or [(name,)]
+    return found
+
+
+@pytest.mark.parametrize("words", _commands(), ids=" ".join)
+def test_every_help_says_what_it_is_for_and_every_default_and_fits_80_columns(words: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(cli, [*words, "--help"], terminal_width=80).output
+    assert all(len(line) <= 80 for line in told.splitlines())
+    assert told.startswith(f"Usage: cli {' '.join(words)} ")
+    about, _, options = told.partition("\nOptions:\n")
+    assert len(about.split("\n\n")) > 1
+    # An option begins a line with its dashes; all else belongs to the one before.
+    for option in re.split(r"\n  (?=-)", f"\n{options}")[1:]:
+        text = " ".join(option.split())
+        # Where to write is standard output unless it is said, as everywhere.
+        plain = text.startswith(("-h, --help", "--output DIR", "--output FILE"))
+        assert plain or "default: " in text or "[required]" in text, text
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("controller",), ("provider",), ("docs",)], ids=lambda w: " ".join(w) or "5spot"
+)
+def test_no_list_of_commands_is_cut_short(words: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(cli, [*words, "--help"], terminal_width=80).output
+    assert "..." not in told.partition("\nCommands:\n")[2]

@@ -84,4 +84,4 @@ def _programs(config: pytest.Config) -> Path | ControlPlaneUnavailable:
 
 
 def _report(line: str) -> None:
-    print(f"control plane: {line}", file=sys.stderr, flush=True)  # noqa: T201
+    print(f"control plane: {line}", file=sys.stderr, flush=True)

@@ -101,7 +101,7 @@ def serve(processes: Processes) -> None:
             answer = _answer(processes, request)
         except OSError as error:
             answer = {"error": str(error)}
-        print(json.dumps(answer), flush=True)  # noqa: T201
+        print(json.dumps(answer), flush=True)
 
 
 def _answer(processes: Processes, request: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def main() -> None:
     with _folder() as folder:
         processes = Processes(folder)
         try:
-            print(json.dumps({"folder": str(folder)}), flush=True)  # noqa: T201
+            print(json.dumps({"folder": str(folder)}), flush=True)
             serve(processes)
         except BrokenPipeError:
             pass

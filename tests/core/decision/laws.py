@@ -27,6 +27,7 @@ from fivespot.core.names import FINALIZER, MACHINE_KIND, PAUSED
 _KEYS: Final = frozenset(schema_of(ScheduledMachineStatus).properties)
 _POD_ACTIONS: Final = (act.EvictPod, act.DeletePod)
 _NODE_ACTIONS: Final = (act.Cordon, act.Uncordon, act.SetTaints, act.DeleteNode)
+_FIRST: Final = (act.AdoptOwner, act.AddFinalizer)
 _DESTRUCTIVE: Final = (act.Delete, act.DeleteNode, *_POD_ACTIONS)
 
 
@@ -146,7 +147,8 @@ def a_beginning_is_only_stored(seen: Seen) -> str | None:
     reclaims = seen.status.reclaim is not None and seen.status.reclaim.state is ReclaimState.IN_PROGRESS
     # A reclaim that is asked for while a kill is stored is noted beside what the kill does.
     begins = begins or (reclaims and not seen.reclaiming and not (seen.killed and seen.now_stored))
-    return f"begins with {seen.actions}" if begins and seen.actions else None
+    others = [action for action in seen.actions if not isinstance(action, _FIRST)]
+    return f"begins with {others}" if begins and others else None
 
 
 def nothing_is_created_on_account_of_an_unknown(seen: Seen) -> str | None:
@@ -353,7 +355,8 @@ def the_request_is_the_last_thing_to_go(seen: Seen) -> str | None:
 def what_cannot_be_read_stays_as_stored(seen: Seen) -> str | None:
     """Section 1: references stay while the Machine is Unknown.
 
-    So does the phase, unless a removal now goes on blindly, or one begins since something else of ours exists.
+    So does the phase, unless a removal now goes on blindly, one that is stored is what is wanted again, or one begins
+    since something else of ours exists.
     """
     if not isinstance(seen.obs.capi_machine, Unknown):
         return None
@@ -362,8 +365,10 @@ def what_cannot_be_read_stays_as_stored(seen: Seen) -> str | None:
         return "references change"
     blindly = status.shutdown is not None and status.shutdown.manner is Manner.NOW
     begins = status.shutdown is not None and status.phase == Phase.SHUTTING_DOWN.value
-    exists = isinstance(seen.obs.infrastructure, Present) or isinstance(seen.obs.bootstrap, Present)
-    fine = blindly or (begins and exists) or status.phase == stored.phase
+    dependents = (seen.obs.infrastructure, seen.obs.bootstrap)
+    exists = stored.shutdown is not None or any(isinstance(part, Present) for part in dependents)
+    reported = seen.obs.failure is not None and status.phase == Phase.ERROR.value
+    fine = blindly or reported or (begins and exists) or status.phase == stored.phase
     return None if fine else f"phase becomes {status.phase}"
 
 
@@ -402,6 +407,14 @@ def nothing_that_exists_is_created(seen: Seen) -> str | None:
             if isinstance(part, Present) and _foreign(seen, part, None) is None:
                 return repr(action.role)
     return None
+
+
+def what_is_created_is_held(seen: Seen) -> str | None:
+    """Invariant 1: the verdict that a create follows is stored before it, or a provider that stops would revoke it."""
+    if not seen.some(act.Create):
+        return None
+    spot = seen.status.spot_schedule
+    return None if spot is not None and spot.active else "on a verdict that is not held"
 
 
 def what_vanished_is_created_again_only_when_seen_live(seen: Seen) -> str | None:
@@ -444,14 +457,15 @@ def waking_lies_ahead(seen: Seen) -> str | None:
 
 
 def owners_are_put_right_first(seen: Seen) -> str | None:
-    """Section 1: before anything else, paused or not."""
-    adopts = [action for action in seen.actions if isinstance(action, act.AdoptOwner)]
-    others = [a for a in seen.actions if not isinstance(a, act.AdoptOwner | act.AddFinalizer)]
-    return repr(others) if adopts and others else None
+    """Section 1: before anything else, paused or not; while that fails the rest goes on after it."""
+    firsts = [isinstance(action, _FIRST) for action in seen.actions]
+    if any(firsts) and not all(firsts) and seen.obs.failure is None:
+        return repr(seen.actions)
+    return None if firsts == sorted(firsts, reverse=True) else f"not first: {seen.actions}"
 
 
 def ready_means_active_with_a_ready_node(seen: Seen) -> str | None:
-    if not seen.status.ready:
+    if not seen.status.ready or seen.decision.confirm or seen.some(*_FIRST):
         return None
     node = value_of(seen.obs.node)
     fine = seen.status.phase == Phase.ACTIVE.value and (node is None or node.ready)
@@ -491,6 +505,7 @@ LAWS: Final[tuple[Law, ...]] = (
     what_cannot_be_read_stays_as_stored,
     every_action_is_preconditioned,
     nothing_that_exists_is_created,
+    what_is_created_is_held,
     what_vanished_is_created_again_only_when_seen_live,
     the_finalizer_goes_only_when_nothing_is_left,
     references_are_cleared_only_when_seen_live,

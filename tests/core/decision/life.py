@@ -55,7 +55,7 @@ _NODE_STEPS: Final = (
 )  # fmt: skip
 
 
-class LawBroken(AssertionError):
+class LawBroken(AssertionError):  # noqa: N818 - a fact about a run
     """A decision, or a run, that must never be."""
 
 
@@ -68,9 +68,11 @@ class Life:
         budget: whether a budget protects the pods.
         unreadable: what no read gets at now, live or not.
         cache: what the cache says of parts whose watch has stopped; our own writes still reach it.
+        fault: what an action runs into, after so many writes and so many times; see `_attempt`.
+        touched: whether this pass changed anything.
         writes: how many writes there were: of the status, and actions.
+        crashes: how many passes were cut.
         changes: phase changes that were written, shared by copies.
-        faults: what the next actions run into, by their number among `writes`; see `_act`.
     """
 
     cell: Cell
@@ -87,7 +89,11 @@ class Life:
     refused: bool = False
     failure: Failure | None = None
     fault: str | None = None
+    fault_after: int = 0
+    fault_times: int = 1
+    touched: bool = False
     writes: int = 0
+    crashes: int = 0
     changes: "Counter[tuple[str | None, str | None]]" = attrs.field(factory=Counter)
 
     def copy(self) -> "Life":
@@ -161,56 +167,77 @@ class Life:
         return self.child and not broken
 
     def step(self, crash_after: int | None = None) -> bool:
-        """One pass; returns whether anything changed. A crash comes after so many writes, 0 loses the first one."""
+        """One pass; returns whether anything changed. A crash comes after so many writes; 0 loses the first one."""
         decision = self.decide()
-        changed = decision.status != self.cell.machine.status
-        left = crash_after
-        if changed:
-            if left == 0:
-                return True
+        self.touched = decision.status != self.cell.machine.status
+        if self.touched:
+            if crash_after == 0:
+                return self._crash()
             self._store(decision)
-            left = left - 1 if left is not None else None
+            crash_after = crash_after - 1 if crash_after is not None else None
+        failed: str | None = None
         for group in decision.groups:
+            fine = True
             for action in group.actions:
-                if left == 0:
-                    return True
-                before = self.failure
-                changed = self._act(action) or self.failure != before or changed
-                left = left - 1 if left is not None else None
-                if self.failure is not None and group.required and self.failure != before:
-                    self.wake = decision.wake_at
-                    return changed
+                if crash_after == 0:
+                    return self._crash()
+                fault = self._attempt(action)
+                fine, failed = fine and fault is None, failed or (fault and f"{_step_name(action)}: {fault}")
+                crash_after = crash_after - 1 if crash_after is not None else None
+            if group.required and not fine:
+                break
+        self._remember(failed)
         self.wake = decision.wake_at
-        if not changed and decision.groups and self.faultless:
+        if not self.touched and decision.groups and self.faultless:
             raise LawBroken(f"asks at rest for {decision.groups}")
-        return changed
+        return self.touched
+
+    def _remember(self, failed: str | None) -> None:
+        """What a controller keeps of a pass: the first step that failed, and since when it does."""
+        before, self.failure = self.failure, None
+        if failed is not None:
+            step, _, reason = failed.partition(": ")
+            since = before.since if before is not None and before.step == step else self.now
+            reason = reason.removeprefix("done, but ")
+            self.failure = Failure(step=step, reason=reason, message=reason, since=since)
+        self.touched = self.touched or self.failure != before
+
+    def _crash(self) -> bool:
+        """What was only in memory is lost."""
+        self.failure = self.fault = self.wake = None
+        self.crashes += 1
+        return True
 
     def _store(self, decision: act.Decision) -> None:
+        self.fault_after -= 1
         before = self.cell.machine.status.phase
         self.writes += 1
         self.cell.machine = attrs.evolve(self.cell.machine, status=decision.status)
         if before != decision.status.phase:
             self.changes[before, decision.status.phase] += 1
 
-    def _act(self, action: act.Action) -> bool:
-        """Do it. A fault fails it, or (`done, but ...`) lets it happen and report a failure all the same."""
+    def _attempt(self, action: act.Action) -> str | None:
+        """Do it, and say what it ran into. A fault `done, but ...` fails only the report."""
+        fault = self._fault()
         self.writes += 1
-        fault, self.fault = self.fault, None
-        if fault is not None:
-            self.failure = self.failure or Failure(
-                step=_step_name(action),
-                reason=fault.removeprefix("done, but "),
-                message=fault,
-                since=self.now,
-            )
-            if not fault.startswith("done"):
-                return False
-        else:
-            self.failure = None
-        changed = self._perform(action)
-        for part in self.cache:
-            self.cache = {**self.cache, part: _known(self._truth(part))}
-        return changed
+        if fault is None or fault.startswith("done"):
+            self.touched = self._perform(action) or self.touched
+            for part in self.cache:
+                self.cache = {**self.cache, part: _known(self._truth(part))}
+        return fault
+
+    def _fault(self) -> str | None:
+        """What this action runs into, once `fault_after` more writes were made, and `fault_times` in a row."""
+        if self.fault is None:
+            return None
+        self.fault_after -= 1
+        if self.fault_after >= 0:
+            return None
+        fault = self.fault
+        self.fault_times -= 1
+        if self.fault_times <= 0:
+            self.fault, self.fault_times = None, 1
+        return fault
 
     def _perform(self, action: act.Action) -> bool:
         cell = self.cell
@@ -228,13 +255,6 @@ class Life:
 
     def _truth(self, part: act.Part) -> Any:
         return self.cell.capi if part is act.Part.MACHINE else getattr(self.cell, part.value)
-
-    def settle(self) -> int:
-        """Passes until nothing changes; how many it took."""
-        for count in range(PASSES):
-            if self.cell.gone or not self.step():
-                return count
-        raise LawBroken(f"no rest after {PASSES} passes: {self.cell.machine.status}")
 
     # Where it should end
 

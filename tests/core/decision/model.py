@@ -65,7 +65,7 @@ NOW: Final = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NAME: Final = "desk-042"
 NAMESPACE: Final = "desks"
 MARK: Final = f"{NAMESPACE}/{NAME}"
-STRIDE: Final = 29
+STRIDE: Final = 41
 
 LIVE: Final = Absent(live=True)
 CACHED: Final = Absent()

@@ -91,7 +91,9 @@ def cluster(**fields: Any) -> Present[ClusterView]:
     return Present(ClusterView(**{"generation": 4, **fields}))
 
 
-def _meta(uid: str, *, ours: bool = True, owner: str = UID, owners: tuple[OwnerReference, ...] = (), **more: Any) -> Metadata:
+def _meta(
+    uid: str, *, ours: bool = True, owner: str = UID, owners: tuple[OwnerReference, ...] = (), **more: Any
+) -> Metadata:
     mine = OwnerReference(api_version=MACHINE_API_VERSION, kind=MACHINE_KIND, name=NAME, uid=owner)
     deleting = more.pop("deleting", False)
     return Metadata(
@@ -136,13 +138,19 @@ def young_capi(**fields: Any) -> Present[CapiMachineView]:
     return capi(**{"phase": "Provisioning", "provider_id": "", "node_name": "", **fields})
 
 
-TAKER: Final = OwnerReference(api_version="cluster.x-k8s.io/v1beta2", kind="Machine", name=NAME, uid="uid-capi", controller=True)
+TAKER: Final = OwnerReference(
+    api_version="cluster.x-k8s.io/v1beta2", kind="Machine", name=NAME, uid="uid-capi", controller=True
+)
 
 
 def bootstrap(*, taken: bool = True, kind: str = "K0sWorkerConfig", **meta: Any) -> Present[DependentView]:
     """The bootstrap object; `taken` by a CAPI Machine."""
     owners = (TAKER,) if taken else ()
-    view = DependentView(metadata=_meta("uid-bootstrap", owners=owners, **meta), api_version="bootstrap.cluster.x-k8s.io/v1beta1", kind=kind)
+    view = DependentView(
+        metadata=_meta("uid-bootstrap", owners=owners, **meta),
+        api_version="bootstrap.cluster.x-k8s.io/v1beta1",
+        kind=kind,
+    )
     return Present(view)
 
 
@@ -150,7 +158,9 @@ def infrastructure(*, taken: bool = True, kind: str = "RemoteMachine", **meta: A
     """The infrastructure object; `taken` by a CAPI Machine."""
     owners = (TAKER,) if taken else ()
     view = DependentView(
-        metadata=_meta("uid-infrastructure", owners=owners, **meta), api_version="infrastructure.cluster.x-k8s.io/v1beta1", kind=kind
+        metadata=_meta("uid-infrastructure", owners=owners, **meta),
+        api_version="infrastructure.cluster.x-k8s.io/v1beta1",
+        kind=kind,
     )
     return Present(view)
 
@@ -189,7 +199,9 @@ def pod(name: str = "web-1", **fields: Any) -> PodView:
     return PodView(**{"namespace": "apps", "name": name, "uid": f"uid-{name}", **fields})
 
 
-def taint(key: str = "example.com/lent", value: str | None = None, effect: str = "NoSchedule", **fields: Any) -> FoundTaint:
+def taint(
+    key: str = "example.com/lent", value: str | None = None, effect: str = "NoSchedule", **fields: Any
+) -> FoundTaint:
     """A taint on a Node."""
     return FoundTaint(key=key, value=value, effect=effect, **fields)
 
@@ -273,10 +285,20 @@ def deleted(obs: Observation) -> Observation:
 def shutdown(since: datetime = NOW, **fields: Any) -> Shutdown:
     """A removal that began at `since` under the default bounds of five minutes."""
     five = timedelta(minutes=5)
-    return Shutdown(**{"started_at": since, "cause": "Provider", "drain_deadline": since + five, "deadline": since + five, **fields})
+    return Shutdown(
+        **{
+            "started_at": since,
+            "cause": "Provider",
+            "drain_deadline": since + five,
+            "deadline": since + five,
+            **fields,
+        }
+    )
 
 
-def leaving(*pods: PodView, view: MachineView | None = None, removal: Shutdown | None = None, **parts: Any) -> Observation:
+def leaving(
+    *pods: PodView, view: MachineView | None = None, removal: Shutdown | None = None, **parts: Any
+) -> Observation:
     """A graceful removal whose intent is stored: the Node is cordoned, its pods are listed."""
     found = {"provider": provider(active=False), "node": cordoned(), "pods": Present(pods), **parts}
     return with_status(up(view, **found), shutdown=removal or shutdown())
@@ -300,7 +322,11 @@ def kinds(decision: act.Decision) -> list[str]:
 
 def _kind(action: act.Action) -> str:
     name = type(action).__name__
-    return f"{name} {action.role.value}" if isinstance(action, act.Create | act.Delete | act.AdoptOwner) else name
+    return (
+        f"{name} {action.role.value}"
+        if isinstance(action, act.Create | act.Delete | act.AdoptOwner)
+        else name
+    )
 
 
 def events(decision: act.Decision) -> list[str]:
@@ -318,7 +344,9 @@ def reason(decision: act.Decision) -> str:
     return condition(decision.status, "Ready").reason
 
 
-def look(obs: Observation, now: datetime = NOW, policy: Policy = DEFAULT_POLICY, **policies: Any) -> act.Decision:
+def look(
+    obs: Observation, now: datetime = NOW, policy: Policy = DEFAULT_POLICY, **policies: Any
+) -> act.Decision:
     """Decide at noon, under the default policy but for `policies`."""
     return decide(obs, now, attrs.evolve(policy, **policies))
 

@@ -99,7 +99,9 @@ _EFFECTS = st.sampled_from(["NoSchedule", "NoExecute"])
 
 
 def _unique(entries: list[Any]) -> list[Any]:
-    return list({(entry.key, getattr(entry.effect, "value", entry.effect)): entry for entry in entries}.values())
+    return list(
+        {(entry.key, getattr(entry.effect, "value", entry.effect)): entry for entry in entries}.values()
+    )
 
 
 @given(
@@ -133,7 +135,12 @@ def test_the_record_reads_as_it_was_written(applied: list[Taint]) -> None:
     assert applied_taints({APPLIED_TAINTS: taints_annotation(applied)}) == tuple(applied)
 
 
-@given(st.text() | st.recursive(st.none() | st.text() | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)).map(json.dumps))
+@given(
+    st.text()
+    | st.recursive(
+        st.none() | st.text() | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    ).map(json.dumps)
+)
 def test_a_malformed_record_is_none(text: str) -> None:
     assert all(entry.key and entry.effect for entry in applied_taints({APPLIED_TAINTS: text}))
 
@@ -160,9 +167,15 @@ def test_taints_and_the_record_of_them_are_one_action() -> None:
 
 def test_status_says_what_the_node_records_and_not_what_is_about_to_be_written() -> None:
     before = look(up(_TAINTED, node=node()))
-    assert (before.status.applied_node_taints, condition(before.status, "NodeTainted").status) == ((), "False")
+    assert (before.status.applied_node_taints, condition(before.status, "NodeTainted").status) == (
+        (),
+        "False",
+    )
     after = look(up(_TAINTED, node=_HAS_IT))
-    assert (after.status.applied_node_taints, condition(after.status, "NodeTainted").status) == ((_ours(),), "True")
+    assert (after.status.applied_node_taints, condition(after.status, "NodeTainted").status) == (
+        (_ours(),),
+        "True",
+    )
     assert after.groups == ()
 
 
@@ -200,7 +213,11 @@ def test_a_pause_leaves_the_node_alone() -> None:
 
 
 def _paused() -> Any:
-    return machine(up(_TAINTED).machine.status, annotations={PAUSED: ""}, nodeTaints=[{"key": "example.com/lent", "effect": "NoSchedule"}])
+    return machine(
+        up(_TAINTED).machine.status,
+        annotations={PAUSED: ""},
+        nodeTaints=[{"key": "example.com/lent", "effect": "NoSchedule"}],
+    )
 
 
 def test_an_edit_that_cannot_be_read_takes_no_taint_off() -> None:

@@ -28,7 +28,10 @@ from tests.core.decision.observations import (
 )
 
 _RECLAIM = Reclaim(
-    state=ReclaimState.IN_PROGRESS, observed_at=NOW, reason="java", node=ReclaimedNode(name="node-1", uid="uid-node")
+    state=ReclaimState.IN_PROGRESS,
+    observed_at=NOW,
+    reason="java",
+    node=ReclaimedNode(name="node-1", uid="uid-node"),
 )
 _HELD = attrs.evolve(_RECLAIM, state=ReclaimState.HELD)
 
@@ -37,8 +40,14 @@ def _target(obs: Observation) -> Target:
     return scene_of(obs, NOW, DEFAULT_POLICY).target
 
 
-def _all_at_once(*, killed: bool = True, enabled: bool = False, reclaim: Reclaim | None = _RECLAIM, going: bool = True) -> Observation:
-    obs = up(machine(killSwitch=killed, enabled=enabled), provider=provider(active=False), cluster=cluster(deleting=going))
+def _all_at_once(
+    *, killed: bool = True, enabled: bool = False, reclaim: Reclaim | None = _RECLAIM, going: bool = True
+) -> Observation:
+    obs = up(
+        machine(killSwitch=killed, enabled=enabled),
+        provider=provider(active=False),
+        cluster=cluster(deleting=going),
+    )
     return with_status(obs, reclaim=reclaim)
 
 
@@ -66,7 +75,10 @@ def test_the_chain_that_is_explained_is_the_chain_that_decides() -> None:
         "Deleted", "KillSwitch", "Reclaim", "Disabled", "ClusterDeleting", "Provider",
     ]  # fmt: skip
     assert next(step for step in steps if step.decides).decider is _target(obs).decider
-    assert [step.text for step in steps if step.decides][:2] == ["reclaim in progress: java", "spec.enabled is false"]
+    assert [step.text for step in steps if step.decides][:2] == [
+        "reclaim in progress: java",
+        "spec.enabled is false",
+    ]
 
 
 def test_a_disabled_machine_is_not_held_by_a_reclaim_any_more() -> None:
@@ -94,7 +106,12 @@ def test_a_cluster_that_is_gone_decides_nothing(lowest: bool) -> None:
         ({"killIfCommands": ["java"]}, {"node": node(annotations=requested())}, {}, Manner.NOW),
         ({"reclaim": {}}, {"node": node(annotations=requested())}, {}, Manner.NOW),
         ({"enabled": False, "reclaim": {}}, {"node": node(annotations=requested())}, {}, Manner.NOW),
-        ({"killIfCommands": []}, {"provider": provider(active=False), "node": node(annotations=requested())}, {}, Manner.GRACEFUL),
+        (
+            {"killIfCommands": []},
+            {"provider": provider(active=False), "node": node(annotations=requested())},
+            {},
+            Manner.GRACEFUL,
+        ),
     ],
 )
 def test_kill_switch_and_reclaim_leave_at_once_whatever_the_target(

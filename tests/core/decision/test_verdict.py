@@ -94,7 +94,9 @@ def test_an_unresolved_provider_changes_nothing_that_is_wanted(seen: Known[Provi
 
 
 def test_a_held_verdict_survives_an_edit_that_names_a_provider_that_does_not_exist() -> None:
-    obs = told(up(), schedule={"apiVersion": "spotschedules.5spot.finos.org/v1alpha1", "kind": "Typo", "name": "x"})
+    obs = told(
+        up(), schedule={"apiVersion": "spotschedules.5spot.finos.org/v1alpha1", "kind": "Typo", "name": "x"}
+    )
     made = look(attrs.evolve(obs, provider=Absent(why=CRD_NOT_INSTALLED)))
     assert (made.status.phase, made.status.decided_by) == ("Active", "Held")
     said = condition(made.status, "SpotScheduleResolved")
@@ -170,7 +172,9 @@ def test_an_overdue_transition_is_reported_and_the_verdict_stands(
 
 def test_it_is_looked_at_again_when_a_transition_becomes_overdue() -> None:
     due = NOW + timedelta(minutes=1)
-    assert look(up(provider=provider(nextTransitionTime=format_instant(due)))).wake_at == due + timedelta(minutes=5)
+    assert look(up(provider=provider(nextTransitionTime=format_instant(due)))).wake_at == due + timedelta(
+        minutes=5
+    )
 
 
 def test_a_transition_at_the_end_of_time_is_no_trouble() -> None:
