@@ -135,6 +135,7 @@ class Observer:
         recorded = machine.status.machine_ref
         capi = self._cached(CAPI_MACHINES, namespace, _name(recorded, name), reading.read_capi_machine)
         node, last_node, pods = self._in_child(machine, value_of(capi))
+        stray = value_of(last_node)
         return Observation(
             machine=machine,
             provider=self._provider(machine, memory),
@@ -144,6 +145,7 @@ class Observer:
             infrastructure=self._dependent(machine, Role.INFRASTRUCTURE, machine.status.infrastructure_ref),
             node=node,
             last_node=last_node,
+            last_node_claimed=stray is not None and self._claimed(stray),
             pods=pods,
             blocked=memory.blocked,
             failure=memory.failure,
@@ -214,10 +216,12 @@ class Observer:
             why = unreachable(nodes.failing, "")
             return why, why, why
         node = self._node(machine, capi, nodes)
-        last = machine.status.last_node
         last_node: Known[NodeView] = Absent(live=True)
-        if capi is None and last is not None:
-            last_node = _view(nodes, None, last.name, reading.read_node)
+        last = machine.status.last_node
+        if last is not None and last.cluster != machine.intent.cluster_name:
+            last_node = Unknown("ChildClusterUnreachable", f"Node {last.name} was in Cluster {last.cluster}")
+        elif capi is None and (name := _last_node_name(machine)):
+            last_node = _view(nodes, None, name, reading.read_node)
         return node, last_node, self._pods(machine, child, value_of(node) or value_of(last_node))
 
     def _node(self, machine: MachineView, capi: CapiMachineView | None, nodes: Reflector) -> Known[NodeView]:
@@ -236,6 +240,12 @@ class Observer:
             if (body.get("spec") or {}).get("providerID") == wanted:
                 return Present(reading.read_node(body))
         return Absent()
+
+    def _claimed(self, node: NodeView) -> bool:
+        """Whether a CAPI Machine that we know has the provider id of a Node that seems to be left over."""
+        machines = self._watches.reflector(CAPI_MACHINES)
+        bodies = machines.items() if machines is not None and node.provider_id else []
+        return any((body.get("spec") or {}).get("providerID") == node.provider_id for body in bodies)
 
     def _pods(self, machine: MachineView, child: Child, node: NodeView | None) -> Known[tuple[PodView, ...]]:
         """Listed and watched only while a removal, or a stray Node, needs them."""
@@ -309,6 +319,14 @@ def _unknown(fault: FivespotError | None, otherwise: str) -> Unknown:
     """A part of the management cluster that could not be read, in the words of conditions."""
     reason = "PermissionDenied" if isinstance(fault, Forbidden) else "ReferencesInvalid"
     return Unknown(reason, str(fault or otherwise))
+
+
+def _last_node_name(machine: MachineView) -> str:
+    """The Node that may have been left behind, or that carries the request of a reclaim."""
+    last, reclaim = machine.status.last_node, machine.status.reclaim
+    if last is not None:
+        return last.name
+    return reclaim.node.name if reclaim is not None and reclaim.node is not None else ""
 
 
 def _user(machine: MachineView) -> str:

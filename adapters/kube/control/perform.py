@@ -5,6 +5,7 @@ The answer of every write is fed into the cache, so that the next pass sees it. 
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from fivespot.adapters.kube.resources import NODES, PODS, Object, Resource
 from fivespot.core.api.codec import decode_metadata
 from fivespot.core.decision import actions as act
 from fivespot.core.decision.knowledge import Unknown
-from fivespot.core.decision.observation import BlockedEviction, MachineView
+from fivespot.core.decision.observation import BlockedEviction, FoundTaint, MachineView
 from fivespot.core.decision.scene import is_ours
 from fivespot.core.decision.taints import taints_annotation
 from fivespot.core.errors import FivespotError
@@ -38,9 +39,11 @@ from fivespot.core.names import (
     FINALIZER,
     MACHINE_KIND,
     RECLAIM_REQUESTED,
+    RECLAIM_REQUESTED_AT,
     TAINT_FIELD_MANAGER,
 )
 
+_BUDGET: Final = re.compile(r"disruption budget (\S+) needs")
 _NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
@@ -268,10 +271,7 @@ class Performer:
             child.nodes.feed(body)
 
     async def _set_taints(self, child: Child, action: act.SetTaints) -> None:
-        taints = [
-            {key: value for key, value in (("key", t.key), ("value", t.value), ("effect", t.effect)) if value}
-            for t in action.taints
-        ]
+        taints = [_taint(taint) for taint in action.taints]
         annotation = taints_annotation(action.applied) if action.applied else None
         patch = {
             "spec": {"taints": taints or None},
@@ -297,21 +297,18 @@ class Performer:
     async def _clear_request(self, child: Child, action: act.ClearReclaimRequest) -> None:
         body = child.nodes.get(None, action.node.name) if child.nodes is not None else None
         annotations = (body or {}).get("metadata", {}).get("annotations") or {}
-        if RECLAIM_REQUESTED not in annotations:
+        if (
+            RECLAIM_REQUESTED not in annotations
+            or annotations.get(RECLAIM_REQUESTED_AT) != action.requested_at
+        ):
             return
+        # Only the request that was acted on: another one that came meanwhile has another time.
+        tested = [("/metadata/uid", action.node.uid)]
+        tested += [(_annotation(key), annotations[key]) for key in act.NO_REQUEST if key in annotations]
         patch: list[Mapping[str, Any]] = [
-            {"op": "test", "path": "/metadata/uid", "value": action.node.uid},
-            {
-                "op": "test",
-                "path": f"/metadata/annotations/{_pointer(RECLAIM_REQUESTED)}",
-                "value": annotations[RECLAIM_REQUESTED],
-            },
+            {"op": "test", "path": path, "value": value} for path, value in tested
         ]
-        patch += [
-            {"op": "remove", "path": f"/metadata/annotations/{_pointer(key)}"}
-            for key in act.NO_REQUEST
-            if key in annotations
-        ]
+        patch += [{"op": "remove", "path": _annotation(key)} for key in act.NO_REQUEST if key in annotations]
         body = await child.gateway.json_patch(
             NODES, None, action.node.name, patch, field_manager=FIELD_MANAGER
         )
@@ -343,17 +340,30 @@ def _adopted(body: Object, machine: MachineView) -> list[dict[str, Any]]:
 
 
 def _budget(error: Throttled) -> str:
-    """The budget in the server's words, which name it."""
+    """The name of the budget, which the server gives only inside a sentence; that counts pods, and would change."""
     causes = error.details.get("causes") or []
     texts = [
         str(cause.get("message")) for cause in causes if isinstance(cause, Mapping) and cause.get("message")
     ]
-    return texts[0] if texts else error.message
+    text = texts[0] if texts else error.message
+    named = _BUDGET.search(text)
+    return f"PodDisruptionBudget {named.group(1)}" if named else text
 
 
-def _pointer(key: str) -> str:
-    """A key as a JSON pointer's step (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
+def _annotation(key: str) -> str:
+    """An annotation as a JSON pointer (RFC 6901)."""
+    return f"/metadata/annotations/{key.replace('~', '~0').replace('/', '~1')}"
+
+
+def _taint(taint: FoundTaint) -> dict[str, str]:
+    """A taint as it goes into a Node's spec; `timeAdded` of somebody else's goes back as it came."""
+    fields = (
+        ("key", taint.key),
+        ("value", taint.value),
+        ("effect", taint.effect),
+        ("timeAdded", taint.time_added),
+    )
+    return {name: value for name, value in fields if value}
 
 
 def _step(action: act.Action) -> str:
