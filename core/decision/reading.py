@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import attrs
 
 from fivespot.core.api.codec import decode, decode_metadata
-from fivespot.core.api.common import ObjectReference
+from fivespot.core.api.common import Metadata, ObjectReference
 from fivespot.core.api.duration import Duration
 from fivespot.core.api.kinds import SCHEDULED_MACHINE
 from fivespot.core.api.scheduled_machine import (
@@ -37,16 +37,20 @@ _FINISHED = ("Succeeded", "Failed")
 _DEFAULT_GRACE = 30
 
 
-def read_machine(document: Mapping[str, Any]) -> MachineView:
+def read_machine(document: Mapping[str, Any], before: MachineView | None = None) -> MachineView:
     """A ScheduledMachine.
 
     An invalid spec leaves `spec` None and says why in `problems`; what steers a removal is read all the same. A status
     is what this machine remembers: one that cannot be read is not the same as none.
 
+    `before` is the same object as it was read last: a spec whose generation has not changed is not read again.
+
     Raises:
         InvalidSpec: the metadata or the status cannot be read; such an object is left alone.
     """
-    metadata = decode_metadata(document.get("metadata"))
+    metadata, status = decode_metadata(document.get("metadata")), _status(document.get("status"))
+    if before is not None and _identity(before.metadata) == _identity(metadata) and metadata.generation:
+        return attrs.evolve(before, metadata=metadata, status=status)
     raw = document.get("spec")
     problems = problems_of(SCHEDULED_MACHINE.schema.properties["spec"], raw, "spec")
     spec = None
@@ -56,10 +60,14 @@ def read_machine(document: Mapping[str, Any]) -> MachineView:
         metadata=metadata,
         intent=_intent(spec) if spec is not None else _intent_of_invalid(raw),
         spec=spec,
-        status=_status(document.get("status")),
+        status=status,
         problems=problems,
         made_of=made_of(spec) if spec is not None else "",
     )
+
+
+def _identity(metadata: Metadata) -> tuple[str, int]:
+    return metadata.uid, metadata.generation
 
 
 def _status(raw: Any) -> ScheduledMachineStatus:

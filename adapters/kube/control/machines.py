@@ -138,7 +138,8 @@ class MachineController:
             return
         version = str((new.get("metadata") or {}).get("resourceVersion") or "")
         try:
-            view = read_machine(new)
+            before = self._views.get(key)
+            view = read_machine(new, before[1] if before is not None else None)
         except InvalidSpec as error:
             _LOG.error("ScheduledMachine %s cannot be read and is left alone: %s", key, error)
             self._views.pop(key, None)

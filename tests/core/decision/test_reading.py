@@ -121,6 +121,25 @@ def test_a_machine_tells_what_it_is_made_of() -> None:
     assert _read().made_of != _read(version="v1.32.0").made_of
 
 
+@pytest.mark.parametrize("changes", [{"status.phase": "Active"}, {"metadata.resourceVersion": "8"}])
+def test_what_is_read_again_is_what_would_be_read_anew(changes: dict[str, Any]) -> None:
+    meta = {"metadata.uid": "u1", "metadata.generation": 3}
+    before = reading.read_machine(changed(scheduled_machine(), meta))
+    document = changed(scheduled_machine(), meta | changes)
+    assert reading.read_machine(document, before) == reading.read_machine(document)
+    assert reading.read_machine(document, before).spec is before.spec
+
+
+@pytest.mark.parametrize(
+    "changes", [{"metadata.generation": 4}, {"metadata.uid": "u2"}, {"metadata.generation": 0}]
+)
+def test_another_generation_or_another_object_is_read_anew(changes: dict[str, Any]) -> None:
+    meta = {"metadata.uid": "u1", "metadata.generation": changes.get("metadata.generation", 3) and 3}
+    before = reading.read_machine(changed(scheduled_machine(), meta))
+    document = changed(scheduled_machine(), meta | changes | {"spec.killSwitch": True})
+    assert reading.read_machine(document, before).intent.kill_switch
+
+
 def test_the_status_can_be_put_into_a_view() -> None:
     status = ScheduledMachineStatus(phase="Active")
     assert reading.with_status(_read(), status).status == status
