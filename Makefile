@@ -13,7 +13,7 @@ demo: $(VENV)/.installed ## a fleet's week, simulated
 	$(BIN)/5spot simulate --from 2026-03-02T00:00:00Z --to 7d deploy/examples
 
 test: lint ## lint, then every tier that this machine can run
-	$(BIN)/python -m pytest -p no:cacheprovider --durations=10 --benchmark-skip
+	$(BIN)/python -m pytest -p no:cacheprovider --durations=10 --ignore=tests/bench
 
 lint: $(VENV)/.installed ## formatting, lint, import contracts, strict types of the installed package
 	$(BIN)/ruff format --check .
