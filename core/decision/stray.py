@@ -66,7 +66,7 @@ def settle(scene: Scene) -> Settlement:
     if isinstance(scene.obs.last_node, Unknown) and last.system_uuid:
         return Settlement(
             last_node=last,
-            node_ref=scene.status.node_ref,
+            node_ref=_remembered(scene),
             elsewhere=elsewhere,
             unknown=scene.obs.last_node,
         )
@@ -74,6 +74,11 @@ def settle(scene: Scene) -> Settlement:
     if node is None or not _is_stray(scene, last, node):
         return Settlement(last_node=last)
     return attrs.evolve(_settled(scene, last, node), elsewhere=elsewhere)
+
+
+def _remembered(scene: Scene) -> NodeReference | None:
+    """The returned Node that is on record. While references are recorded, nodeRef speaks of the Machine's own Node."""
+    return scene.status.node_ref if scene.status.machine_ref is None else None
 
 
 def _is_stray(scene: Scene, last: LastNode, node: NodeView) -> bool:
@@ -90,7 +95,7 @@ def _is_stray(scene: Scene, last: LastNode, node: NodeView) -> bool:
 def _settled(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
     if scene.paused_by is not None:
         text = f"Node {node.name} has no Machine; it waits for the end of a pause: {scene.paused_by}"
-        return Settlement(last_node=last, node_ref=scene.status.node_ref, message=text)
+        return Settlement(last_node=last, node_ref=_remembered(scene), message=text)
     if node.uid == last.uid and not node.ready:
         return Settlement(
             last_node=last,
@@ -102,9 +107,8 @@ def _settled(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
 
 def _returned(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
     mark = cordoned_by_us(node, scene.mark)
-    ref = scene.status.node_ref
-    # While references are still recorded, nodeRef speaks of the Node that the Machine had.
-    known = ref is not None and ref.uid == node.uid and scene.status.machine_ref is None
+    ref = _remembered(scene)
+    known = ref is not None and ref.uid == node.uid
     if known and not mark:
         return Settlement(last_node=None)
     message = f"Node {node.name} came back without its Machine: emptying it"

@@ -213,7 +213,9 @@ def kill_switch_wins(seen: Seen) -> str | None:
         return f"comes up: {seen.actions}"
     if seen.status.phase not in (Phase.TERMINATED.value, Phase.ERROR.value, seen.stored.phase):
         return f"phase {seen.status.phase}"
-    return None
+    decided = "Deleted" if seen.obs.machine.metadata.deleting else "KillSwitch"
+    written = seen.status != seen.stored
+    return f"decided by {seen.status.decided_by}" if written and seen.status.decided_by != decided else None
 
 
 def a_killed_machine_is_deleted_at_once(seen: Seen) -> str | None:
@@ -340,16 +342,21 @@ def a_reclaim_in_progress_goes_on(seen: Seen) -> str | None:
 
 
 def the_request_is_the_last_thing_to_go(seen: Seen) -> str | None:
-    """Invariant 5, section 6 step 6; a stale one is cleared while its Machine comes up."""
+    """Invariant 5, section 6 step 6: after the hold is stored, or before the object itself goes.
+
+    A stale one is cleared while its Machine comes up.
+    """
     if not seen.some(act.ClearReclaimRequest):
         return None
     obs, capi = seen.obs, value_of(seen.obs.capi_machine)
-    after = seen.status.reclaim
+    before, after = seen.stored.reclaim, seen.status.reclaim
     if capi is not None and after is not None and after.stale_cleared_for == capi.metadata.uid:
         return None
     parts = (obs.capi_machine, obs.infrastructure, obs.bootstrap)
     left = [part for part in parts if not isinstance(part, Absent) and _foreign(seen, part, None) is None]
-    return f"left: {left}" if left else None
+    held = before is not None and before.state is ReclaimState.HELD
+    fine = held or (seen.reclaiming and seen.some(act.RemoveFinalizer))
+    return None if fine and not left else f"before {left or 'the hold is stored'}"
 
 
 def what_cannot_be_read_stays_as_stored(seen: Seen) -> str | None:

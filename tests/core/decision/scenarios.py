@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from tests.core.decision import life as lives
-from tests.core.decision.life import ACTIVE, INACTIVE, NOT_FOUND, Move
+from tests.core.decision import moves
+from tests.core.decision.fingerprint import fingerprint
+from tests.core.decision.moves import ACTIVE, INACTIVE, NOT_FOUND, Move
 
 Step: TypeAlias = Callable[["Told"], None]
 
@@ -69,7 +71,7 @@ class Told:
         report = [(c.type, c.status, c.reason, c.message) for c in status.conditions]
         spot = status.spot_schedule
         return (
-            lives.fingerprint(self.life),
+            fingerprint(self.life),
             status.decided_by,
             status.ready,
             status.message,
@@ -79,11 +81,11 @@ class Told:
         )
 
 
-def happens(*moves: Move) -> Step:
+def happens(*events: Move) -> Step:
     """These moves, with passes until rest after each."""
 
     def step(told: Told) -> None:
-        for move in moves:
+        for move in events:
             assert move(told.life), move.__name__
             told.settle()
 
@@ -93,9 +95,9 @@ def happens(*moves: Move) -> Step:
 def goes_on(told: Told) -> None:
     """Everything that goes on by itself, until nothing does."""
     told.settle()
-    for _ in range(lives.MOVES):
+    for _ in range(moves.MOVES):
         if told.life.cell.gone or not any(
-            move(told.life) for move in (*lives.CLUSTER_API, lives.time_passes)
+            move(told.life) for move in (*moves.CLUSTER_API, moves.time_passes)
         ):
             return
         told.settle()
@@ -107,50 +109,50 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     "coming up": UP,
     "leaving with grace, a budget in the way": (
         *UP,
-        happens(lives.pods_appear, lives.toggle_budget, INACTIVE, lives.toggle_budget),
+        happens(moves.pods_appear, moves.toggle_budget, INACTIVE, moves.toggle_budget),
         goes_on,
     ),
     "leaving when the bound has passed": (
         *UP,
-        happens(lives.pods_appear, lives.toggle_budget, INACTIVE, lives.time_passes),
+        happens(moves.pods_appear, moves.toggle_budget, INACTIVE, moves.time_passes),
         goes_on,
     ),
     "a change of mind during the drain": (
         *UP,
-        happens(lives.pods_appear, lives.toggle_budget, INACTIVE, ACTIVE),
+        happens(moves.pods_appear, moves.toggle_budget, INACTIVE, ACTIVE),
         goes_on,
     ),
-    "a change of mind while the pods end": (*UP, happens(lives.pods_appear, INACTIVE, ACTIVE), goes_on),
-    "a change of mind after the deletion": (*UP, happens(INACTIVE, lives.removal_step, ACTIVE), goes_on),
-    "the kill switch": (*UP, happens(lives.pods_appear, lives.toggle_kill), goes_on),
+    "a change of mind while the pods end": (*UP, happens(moves.pods_appear, INACTIVE, ACTIVE), goes_on),
+    "a change of mind after the deletion": (*UP, happens(INACTIVE, moves.removal_step, ACTIVE), goes_on),
+    "the kill switch": (*UP, happens(moves.pods_appear, moves.toggle_kill), goes_on),
     "the kill switch, taken back": (
         *UP,
-        happens(lives.toggle_kill),
+        happens(moves.toggle_kill),
         goes_on,
-        happens(lives.toggle_kill),
+        happens(moves.toggle_kill),
         goes_on,
     ),
-    "deletion": (*UP, happens(lives.delete_object), goes_on),
-    "deletion before anything was created": (goes_on, happens(lives.delete_object), goes_on),
-    "a reclaim": (*UP, happens(lives.pods_appear, lives.request_reclaim), goes_on),
+    "deletion": (*UP, happens(moves.delete_object), goes_on),
+    "deletion before anything was created": (goes_on, happens(moves.delete_object), goes_on),
+    "a reclaim": (*UP, happens(moves.pods_appear, moves.request_reclaim), goes_on),
     "a reclaim of an empty node, released": (
         *UP,
-        happens(lives.request_reclaim),
+        happens(moves.request_reclaim),
         goes_on,
-        happens(lives.release_reclaim),
+        happens(moves.release_reclaim),
         goes_on,
     ),
     "a reclaim of an object that is being deleted": (
         *UP,
-        happens(lives.pods_appear, lives.toggle_budget, lives.delete_object, lives.request_reclaim),
+        happens(moves.pods_appear, moves.toggle_budget, moves.delete_object, moves.request_reclaim),
         goes_on,
     ),
     "a reclaim that gets out of reach": (
         *UP,
-        happens(lives.pods_appear, lives.request_reclaim, lives.toggle_child),
+        happens(moves.pods_appear, moves.request_reclaim, moves.toggle_child),
         goes_on,
     ),
-    "disabling": (*UP, happens(lives.toggle_enabled), goes_on),
+    "disabling": (*UP, happens(moves.toggle_enabled), goes_on),
     "a provider that goes, and comes back closed": (
         *UP,
         happens(NOT_FOUND),
@@ -158,17 +160,17 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         happens(INACTIVE),
         goes_on,
     ),
-    "a Cluster that is deleted": (*UP, happens(lives.delete_cluster), goes_on, happens(lives.cluster_goes)),
-    "a failed Machine that is replaced": (happens(ACTIVE, lives.fail, lives.time_passes), goes_on),
-    "a Machine that vanishes": (*UP, happens(lives.vanish), goes_on),
+    "a Cluster that is deleted": (*UP, happens(moves.delete_cluster), goes_on, happens(moves.cluster_goes)),
+    "a failed Machine that is replaced": (happens(ACTIVE, moves.fail, moves.time_passes), goes_on),
+    "a Machine that vanishes": (*UP, happens(moves.vanish), goes_on),
     "a Node that comes back without its Machine": (
         *UP,
         happens(INACTIVE),
         goes_on,
-        happens(lives.node_returns),
+        happens(moves.node_returns),
         goes_on,
     ),
-    "a restored backup": (*UP, happens(lives.restore), goes_on),
+    "a restored backup": (*UP, happens(moves.restore), goes_on),
 }
 
 

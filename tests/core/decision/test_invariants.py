@@ -12,7 +12,9 @@ from fivespot.core.instant import parse_instant
 from fivespot.core.simulate.run import MachineStory, simulate
 from tests.builders import Manifest, capital_markets, provider, reference, scheduled_machine
 from tests.core.decision import life as lives
-from tests.core.decision.life import ACTIVE, Life
+from tests.core.decision import moves
+from tests.core.decision.life import Life
+from tests.core.decision.moves import ACTIVE, CLUSTER_API
 from tests.core.decision.worlds import EVERYTHING
 
 FAULTS = ("Conflict", "Forbidden", "Unavailable", "NameConflict", "done, but Unavailable")
@@ -25,10 +27,10 @@ def _live(chance: Random, trail: list[str]) -> Life:
     `Life.decide` checks every law of `laws.py` on every decision.
     """
     life = lives.start()
-    moves = (ACTIVE, *chance.sample(EVERYTHING, chance.randint(2, 10)), *lives.CLUSTER_API, lives.time_passes)
+    menu = (ACTIVE, *chance.sample(EVERYTHING, chance.randint(2, 10)), *CLUSTER_API, moves.time_passes)
     for _ in range(STEPS):
         for _ in range(chance.choice((0, 0, 1, 1, 1, 2, 3))):
-            move = chance.choice(moves)
+            move = chance.choice(menu)
             if move(life):
                 trail.append(move.__name__)
         if chance.random() < 0.15:
@@ -57,7 +59,7 @@ def test_whatever_happens_finitely_often_every_law_holds_and_the_machine_gets_wh
     """Invariants 5 and 6, and every law on the way. The seed is the life."""
     trail: list[str] = []
     try:
-        lives.behave(_live(Random(seed), trail))
+        moves.behave(_live(Random(seed), trail))
     except AssertionError:
         note(" > ".join(trail))
         raise
@@ -69,10 +71,10 @@ def test_error_is_a_report_and_never_a_trap():
     life.step()
     life.fault, life.fault_times = "Unavailable", 3
     life.step()
-    lives.an_hour_passes(life)
+    moves.an_hour_passes(life)
     life.step()
     assert life.cell.machine.status.phase == Phase.ERROR.value
-    lives.behave(life)
+    moves.behave(life)
     assert life.cell.machine.status.phase == Phase.ACTIVE.value
 
 

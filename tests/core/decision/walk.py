@@ -12,7 +12,9 @@ import attrs
 
 from fivespot.core.decision.phase import Phase
 from tests.core.decision import life as lives
-from tests.core.decision.life import LawBroken, Life, Move
+from tests.core.decision.fingerprint import fingerprint
+from tests.core.decision.life import LawBroken, Life
+from tests.core.decision.moves import Move, behave
 
 Change = tuple[Phase | None, Phase | None]
 
@@ -75,7 +77,7 @@ class _Walker:
         return self.found
 
     def _reach(self, life: Life, way: tuple[str, ...], *, moved: bool) -> Any:
-        mark = lives.fingerprint(life)
+        mark = fingerprint(life)
         if mark not in self.found.states:
             if len(self.found.states) >= self.limit:
                 self.found.complete = False
@@ -96,6 +98,8 @@ class _Walker:
             self.found.edges += 1
             try:
                 changed = child.step(cut)
+                if not changed:
+                    child.keeps_still()
             except LawBroken as error:
                 self.found.broken.append(f"{' > '.join(way)}: {error}")
                 return
@@ -112,7 +116,7 @@ class _Walker:
                 return reached
             if not beyond.step():
                 return None
-            reached = lives.fingerprint(beyond)
+            reached = fingerprint(beyond)
         return mark
 
     def _moves(self, mark: Any, life: Life) -> None:
@@ -125,7 +129,7 @@ class _Walker:
 
     def _ends_well(self, mark: Any, life: Life) -> None:
         try:
-            lives.behave(life.copy(), self.good)
+            behave(life.copy(), self.good)
         except LawBroken as error:
             self.found.stranded.append(f"{' > '.join(self.found.states[mark])}: {error}")
 
