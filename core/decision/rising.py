@@ -205,9 +205,8 @@ def _waits_for_slot(scene: Scene) -> Plan | None:
 def _create(scene: Scene) -> Plan | None:
     """Create by POST what is missing, bootstrap first.
 
-    The status is left alone: once the three are seen, one write says it all. Unless it says anything that would take
-    the new machine down again: a hold that has just been released, or a held verdict that has just changed, which
-    would hold if the provider stopped answering now.
+    The status is left alone: once the three are seen, one write says it all. Unless it still says a hold that has just been
+    released, which would take the new machine down again.
     """
     spec = scene.machine.spec
     if spec is None:
@@ -227,16 +226,9 @@ def _create(scene: Scene) -> Plan | None:
             *(elsewhere.groups if elsewhere.elsewhere else ()),
             *(required(action) for action in wanted if not present[action.role]),
         ),
-        write_status=scene.obs.failure is not None
-        or reclaim_record(scene) is not scene.status.reclaim
-        or not _verdict_is_held(scene),
+        write_status=scene.obs.failure is not None or reclaim_record(scene) is not scene.status.reclaim,
         provisioning=_next_attempt(scene),
     )
-
-
-def _verdict_is_held(scene: Scene) -> bool:
-    held = scene.status.spot_schedule
-    return scene.verdict.active is None or (held is not None and held.active is scene.verdict.active)
 
 
 def _next_attempt(scene: Scene) -> Provisioning | None:

@@ -183,7 +183,8 @@ def scene_of(obs: Observation, now: datetime, policy: Policy) -> Scene:
     awaited = request if request is not None and reclaims.is_awaited(machine) else None
     stale = awaited if awaited is not None and reclaims.is_stale(awaited, machine, seen) else None
     verdict = verdict_of(obs.provider, intent.schedule)
-    spot = spot_schedule(verdict, status.spot_schedule, intent.schedule, now)
+    begun = _begun(status, seen, value_of(bootstrap), value_of(infrastructure))
+    spot = spot_schedule(verdict, status.spot_schedule, intent.schedule, now, begun=begun)
     # A machine that cannot be seen may exist: nothing is begun on account of an Unknown.
     exists = isinstance(capi, Unknown) or (seen is not None and not seen.metadata.deleting)
     schedule = effective(verdict, spot, machine_exists=exists)
@@ -222,6 +223,17 @@ def _paused_by(machine: MachineView, capi: CapiMachineView | None, cluster: Clus
     if cluster is not None and cluster.paused:
         return f"Cluster {machine.intent.cluster_name}, which is paused"
     return None
+
+
+def _begun(
+    status: ScheduledMachineStatus, capi: CapiMachineView | None, *dependents: DependentView | None
+) -> bool:
+    """Whether a create was under way when status was last written, and no removal has begun on it since."""
+    if status.machine_ref is not None or status.shutdown is not None:
+        return False
+    if capi is not None:
+        return not capi.metadata.deleting
+    return any(view is not None and not view.metadata.deleting and not taken(view) for view in dependents)
 
 
 def _ours(

@@ -146,9 +146,18 @@ def stale_until(verdict: Verdict, now: datetime) -> datetime | None:
 
 
 def spot_schedule(
-    verdict: Verdict, stored: SpotScheduleStatus | None, reference: ScheduleReference | None, now: datetime
+    verdict: Verdict,
+    stored: SpotScheduleStatus | None,
+    reference: ScheduleReference | None,
+    now: datetime,
+    *,
+    begun: bool,
 ) -> SpotScheduleStatus:
-    """`status.spotSchedule`: the answer, and the verdict that is held: the last that resolved, whoever gave it."""
+    """`status.spotSchedule`: the answer, and the verdict that is held: the last that resolved, whoever gave it.
+
+    `begun` tells that something was created which status does not know yet. Only an active verdict creates, and a create
+    writes no status of its own (ADR/0009): the object is the record of that verdict until the next write.
+    """
     stored = stored or _NOTHING
     if verdict.active is not None:
         name = f"{reference.kind}/{reference.name}" if reference is not None else None
@@ -167,6 +176,8 @@ def spot_schedule(
             held_from=name,
             last_transition_time=since,
         )
+    if begun and stored.active is False:
+        stored = attrs.evolve(stored, active=True)
     if stale_until(verdict, now) is not None:
         return stored
     if stored.active is None:

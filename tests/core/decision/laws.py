@@ -416,12 +416,23 @@ def nothing_that_exists_is_created(seen: Seen) -> str | None:
     return None
 
 
-def what_is_created_is_held(seen: Seen) -> str | None:
-    """Invariant 1: the verdict that a create follows is stored before it, or a provider that stops would revoke it."""
-    if not seen.some(act.Create):
+def what_was_begun_is_held(seen: Seen) -> str | None:
+    """Invariant 1: a create writes no status first, so what it left behind keeps its verdict, whatever the provider."""
+    stored = seen.stored
+    if stored.machine_ref is not None or stored.shutdown is not None or seen.decision.confirm:
+        return None
+    capi = value_of(seen.obs.capi_machine)
+    begun = (
+        capi is not None
+        and not capi.metadata.deleting
+        and _foreign(seen, seen.obs.capi_machine, None) is None
+    )
+    if not begun or seen.status == stored:
         return None
     spot = seen.status.spot_schedule
-    return None if spot is not None and spot.active else "on a verdict that is not held"
+    if spot is None or spot.resolved or spot.active:
+        return None
+    return "a create that was under way is held inactive"
 
 
 def what_vanished_is_created_again_only_when_seen_live(seen: Seen) -> str | None:
@@ -512,7 +523,7 @@ LAWS: Final[tuple[Law, ...]] = (
     what_cannot_be_read_stays_as_stored,
     every_action_is_preconditioned,
     nothing_that_exists_is_created,
-    what_is_created_is_held,
+    what_was_begun_is_held,
     what_vanished_is_created_again_only_when_seen_live,
     the_finalizer_goes_only_when_nothing_is_left,
     references_are_cleared_only_when_seen_live,

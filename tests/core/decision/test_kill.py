@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from fivespot.core.api.scheduled_machine import Manner, Provisioning, ReclaimState
-from fivespot.core.decision.actions import Delete
+from fivespot.core.decision.actions import Create, Delete, Role
 from tests.core.decision.observations import (
     CACHED,
     GONE,
@@ -103,7 +103,8 @@ def test_killed_and_gone_rests_as_terminated() -> None:
         "KillSwitchActivated",
     )
     assert look(obs).status == obs.machine.status
-    assert look(told(attrs.evolve(obs, provider=provider()))).status.phase == "Pending"
+    again = look(told(attrs.evolve(obs, provider=provider())))
+    assert [action.role for action in actions(again) if isinstance(action, Create)] == list(Role)
 
 
 def test_killed_before_anything_existed_rests_as_terminated() -> None:

@@ -1,11 +1,13 @@
 """What a provider says, and what holds while it says nothing."""
 
 from datetime import timedelta
+from typing import Any
 
 import attrs
 import pytest
 
 from fivespot.core.api.scheduled_machine import SpotScheduleStatus
+from fivespot.core.decision.actions import Create
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown
 from fivespot.core.decision.observation import ProviderView
 from fivespot.core.decision.verdict import CRD_NOT_INSTALLED, verdict_of
@@ -15,7 +17,10 @@ from tests.core.decision.observations import (
     NOW,
     SECOND,
     UNREADABLE,
+    actions,
     at_rest,
+    bootstrap,
+    capi,
     condition,
     deleted,
     down,
@@ -102,6 +107,18 @@ def test_a_held_verdict_survives_an_edit_that_names_a_provider_that_does_not_exi
     said = condition(made.status, "SpotScheduleResolved")
     assert "Typo" in said.message
     assert "holding active from TimeBasedSpotSchedule/nights" in said.message
+
+
+@pytest.mark.parametrize("left", [{"capi_machine": capi()}, {"bootstrap": bootstrap(taken=False)}])
+def test_what_a_create_left_behind_holds_the_verdict_that_could_not_be_written_any_more(
+    left: dict[str, Any],
+) -> None:
+    """A create writes no status of its own: the object is the record of the verdict until the next write."""
+    inactive = SpotScheduleStatus(active=False, resolved=True, reason="Resolved")
+    made = look(with_status(down(provider=GONE, **left), phase="Inactive", spot_schedule=inactive))
+    assert made.status.shutdown is None
+    goes_on = any(isinstance(action, Create) for action in actions(made))
+    assert goes_on or made.status.decided_by == "Held"
 
 
 def test_what_runs_is_not_torn_down_when_a_restore_lost_status_and_provider() -> None:
