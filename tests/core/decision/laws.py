@@ -430,7 +430,7 @@ def what_was_begun_is_held(seen: Seen) -> str | None:
     if not begun or seen.status == stored:
         return None
     spot = seen.status.spot_schedule
-    if spot is None or spot.resolved or spot.active:
+    if spot is None or spot.resolved or spot.active is not False:
         return None
     return "a create that was under way is held inactive"
 
