@@ -55,7 +55,6 @@ NODE_CLUSTER_NAMESPACE: Final = f"{CAPI_GROUP}/cluster-namespace"
 
 # Kubernetes' own
 MIRROR_POD: Final = "kubernetes.io/config.mirror"
-NODE_NAME_LABEL: Final = "kubernetes.io/hostname"
 
 FINALIZER: Final = f"{MACHINE_GROUP}/scheduledmachine"
 FIELD_MANAGER: Final = "5spot-controller"

@@ -1,11 +1,11 @@
 """The API reference as Markdown, read off the same tree as the CRDs and the validator. Pure text; nothing is written."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fivespot.core import names
-from fivespot.core.api import duration
+from fivespot.core.api import duration, reasons
 from fivespot.core.api.kinds import KINDS, SCHEDULED_MACHINE, Kind
 from fivespot.core.api.openapi import forbidden_rule
 from fivespot.core.api.providers import ProviderStatus
@@ -39,6 +39,7 @@ While the answer cannot be read, a machine keeps the last one that could. The pr
 _NAMES: Final[Sequence[tuple[str, str]]] = (
     (names.MACHINE_LABEL, "label on the bootstrap, infrastructure and Machine objects of a ScheduledMachine"),
     (names.CLUSTER_LABEL, "label on the same, for Cluster API"),
+    (names.CREATED_FROM, "annotation on a Machine: digests of what of the spec it was created from"),
     (f"{names.AGENT_LABEL}={names.AGENT_LABEL_VALUE}", "label on a Node: the node agent belongs here"),
     (names.RECLAIM_REQUESTED, 'annotation on a Node: `"true"` asks for the machine back at once'),
     (names.RECLAIM_REASON, "annotation on a Node: why, at most 128 printable characters"),
@@ -67,8 +68,16 @@ def api_reference() -> str:
     parts.append(_CONTRACT.rstrip())
     parts.append(_fields("status", schema_of(ProviderStatus), with_rules=False))
     parts.append("## Names")
-    parts.append(_table(("name", "what it is"), [(f"`{name}`", text) for name, text in _NAMES]))
+    parts.append(_table(("name", "what it is"), _code(_NAMES)))
+    parts.append("## Conditions of a ScheduledMachine")
+    parts.append(_table(("type", "meaning"), _code(reasons.CONDITION_TYPES.items())))
+    parts.append("## Reasons of conditions and Events")
+    parts.append(_table(("reason", "meaning"), _code(reasons.REASONS.items())))
     return "\n\n".join(parts) + "\n"
+
+
+def _code(rows: Iterable[tuple[str, str]]) -> list[_Row]:
+    return [(f"`{name}`", text) for name, text in rows]
 
 
 def _kinds() -> str:

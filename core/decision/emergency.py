@@ -5,6 +5,7 @@ All node steps are best effort here: nothing about the node holds the deletion o
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import Reclaim, Shutdown
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import Cordon, Delete, DeleteNode, DeletePod, Group, Role
@@ -42,7 +43,7 @@ def _delete(
         return leaving(scene, shutdown, "", text, *before, *deletion(capi), node)
     recorded = scene.status.machine_ref
     if recorded is None or not recorded.uid:
-        unknown = scene.capi if isinstance(scene.capi, Unknown) else Unknown("MachineMissing")
+        unknown = scene.capi if isinstance(scene.capi, Unknown) else Unknown(reasons.MACHINE_MISSING)
         plan = unreadable(scene, shutdown, unknown)
         return attrs.evolve(plan, groups=groups_of(*before, *plan.groups))
     text = f"deleting Machine {recorded.name}, which could not be read: {why}"

@@ -2,6 +2,7 @@
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import DrainTimeout, Shutdown
 from fivespot.core.decision.actions import Cordon, Event, Part, Severity
 from fivespot.core.decision.drain import Drain, drain_of
@@ -29,7 +30,7 @@ def graceful(scene: Scene, shutdown: Shutdown) -> Plan:
     if capi is None or capi.metadata.deleting:
         return until_gone(scene, shutdown)
     if shutdown.started_at is None or scene.paused_by is not None:
-        reason = "Paused" if scene.paused_by else "WaitingForSlot"
+        reason = reasons.PAUSED if scene.paused_by else reasons.WAITING_FOR_SLOT
         return leaving(scene, shutdown, reason, waiting_message(scene))
     return _node_steps(scene, shutdown, capi)
 
@@ -40,11 +41,11 @@ def _node_steps(scene: Scene, shutdown: Shutdown, capi: CapiMachineView) -> Plan
         return ask(Part.CLUSTER)
     if reach is Reachable.CLUSTER_GONE:
         why = f"Cluster {scene.machine.intent.cluster_name} is gone or going: node steps are skipped"
-        return delete_machine(scene, shutdown, capi, why, "ChildClusterUnreachable")
+        return delete_machine(scene, shutdown, capi, why, reasons.CHILD_CLUSTER_UNREACHABLE)
     if reach is Reachable.NOTHING_THERE:
         if not gone(scene.node):
             return ask(Part.NODE)
-        return delete_machine(scene, shutdown, capi, "it has no Node to drain", "GracePeriodActive")
+        return delete_machine(scene, shutdown, capi, "it has no Node to drain", reasons.GRACE_PERIOD_ACTIVE)
     node = value_of(scene.node)
     if reach is Reachable.UNKNOWN or node is None:
         return _out_of_sight(scene, shutdown, capi)
@@ -57,8 +58,8 @@ def _out_of_sight(scene: Scene, shutdown: Shutdown, capi: CapiMachineView) -> Pl
     text = why.why if isinstance(why, Unknown) else "its pods have not been listed"
     if not _holds(scene) and shutdown.deadline is not None and scene.now >= shutdown.deadline:
         why_now = f"the bound passed while the node was out of sight: {text}"
-        return delete_machine(scene, shutdown, capi, why_now, "NodeDrainTimedOut")
-    reason = why.reason if isinstance(why, Unknown) else "NodeDraining"
+        return delete_machine(scene, shutdown, capi, why_now, reasons.NODE_DRAIN_TIMED_OUT)
+    reason = why.reason if isinstance(why, Unknown) else reasons.NODE_DRAINING
     return leaving(scene, shutdown, reason, f"waits for the node: {text}")
 
 
@@ -89,14 +90,16 @@ def _drain(scene: Scene, shutdown: Shutdown, capi: CapiMachineView, node: NodeVi
     )
     if empty and not was_empty:
         # Written before the Machine is deleted: a crash in between must not drain again from the beginning.
-        return leaving(scene, shutdown, "NodeDrained", f"Node {node.name} is empty")
+        return leaving(scene, shutdown, reasons.NODE_DRAINED, f"Node {node.name} is empty")
     if empty:
         return _after_drain(scene, shutdown, capi)
     over = shutdown.drain_deadline is not None and scene.now >= shutdown.drain_deadline
     if over and not _holds(scene):
         why = f"the drain bound passed with {_left(drain)}"
-        return delete_machine(scene, shutdown, capi, why, "NodeDrainTimedOut")
-    return _evict(scene, shutdown, capi, node, drain, "NodeDrainTimedOut" if over else "NodeDraining")
+        return delete_machine(scene, shutdown, capi, why, reasons.NODE_DRAIN_TIMED_OUT)
+    return _evict(
+        scene, shutdown, capi, node, drain, reasons.NODE_DRAIN_TIMED_OUT if over else reasons.NODE_DRAINING
+    )
 
 
 def _evict(
@@ -130,7 +133,7 @@ def _blocked_events(scene: Scene, drain: Drain) -> tuple[Event, ...]:
     if not drain.blocked_by or before:
         return ()
     text = f"a budget protects {listed(drain.blocked_by)}"
-    return (Event(severity=Severity.WARNING, reason="DrainBlocked", message=text),)
+    return (Event(severity=Severity.WARNING, reason=reasons.DRAIN_BLOCKED, message=text),)
 
 
 def _left(drain: Drain) -> str:
@@ -147,5 +150,5 @@ def _after_drain(scene: Scene, shutdown: Shutdown, capi: CapiMachineView) -> Pla
     until = later(shutdown.drained_at or scene.now, scene.policy.agent_grace)
     if scene.obs.agent_present and scene.now < until:
         text = "waits for the agent to leave the host clean"
-        return leaving(scene, shutdown, "NodeDrained", text, wakes=(until,))
+        return leaving(scene, shutdown, reasons.NODE_DRAINED, text, wakes=(until,))
     return delete_machine(scene, shutdown, capi, "its node is empty")

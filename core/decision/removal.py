@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import Manner, Reclaim, Shutdown
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import Event, Severity
@@ -58,7 +59,7 @@ def _out_of_sight(scene: Scene) -> bool:
 
 def _unseen(scene: Scene) -> Plan:
     """Phase and references stay as stored."""
-    unknown = scene.unknown or Unknown("MachineMissing")
+    unknown = scene.unknown or Unknown(reasons.MACHINE_MISSING)
     text = f"could not be read: {unknown.why}"
     return Plan(
         phase=None,
@@ -136,10 +137,10 @@ def _intent(scene: Scene, shutdown: Shutdown) -> Plan:
         plan = _noted(scene, attrs.evolve(plan, events=_orphan(scene)))
         return attrs.evolve(plan, scheduled=why) if scene.target.decider is Decider.RECLAIM else plan
     if shutdown.started_at is None and shutdown.manner is Manner.GRACEFUL:
-        reason = "Paused" if scene.paused_by else "WaitingForSlot"
+        reason = reasons.PAUSED if scene.paused_by else reasons.WAITING_FOR_SLOT
         return leaving(scene, shutdown, reason, waiting_message(scene), events=_orphan(scene))
     text = f"leaving the cluster: {scene.target.why}"
-    return leaving(scene, shutdown, "GracePeriodActive", text, events=_orphan(scene))
+    return leaving(scene, shutdown, reasons.GRACE_PERIOD_ACTIVE, text, events=_orphan(scene))
 
 
 def _noted(scene: Scene, plan: Plan) -> Plan:
@@ -165,14 +166,16 @@ def _orphan(scene: Scene) -> tuple[Event, ...]:
     if capi is None or scene.status.shutdown is not None or scene.status.machine_ref is not None:
         return ()
     text = f"Machine {capi.metadata.name} of ours exists although status did not know it; taking it out"
-    return (Event(severity=Severity.NORMAL, reason="OrphanAdopted", message=text),)
+    return (Event(severity=Severity.NORMAL, reason=reasons.ORPHAN_ADOPTED, message=text),)
 
 
 def _reclaim_events(record: Reclaim, window: timedelta) -> tuple[Event, ...]:
     begun = Event(
-        severity=Severity.WARNING, reason="EmergencyReclaim", message=record.reason or "no reason given"
+        severity=Severity.WARNING,
+        reason=reasons.EMERGENCY_RECLAIM,
+        message=record.reason or "no reason given",
     )
     if not reclaims.is_rapid(record, window):
         return (begun,)
     text = f"reclaimed for the third time within {int(window.total_seconds() // 60)} minutes"
-    return (begun, Event(severity=Severity.WARNING, reason="RapidReReclaim", message=text))
+    return (begun, Event(severity=Severity.WARNING, reason=reasons.RAPID_RE_RECLAIM, message=text))

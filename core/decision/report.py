@@ -5,6 +5,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.common import Condition, ObjectReference
 from fivespot.core.api.common import condition as condition_of
 from fivespot.core.api.scheduled_machine import ScheduledMachineStatus, Taint
@@ -22,17 +23,17 @@ from fivespot.core.instant import later
 _AT_ONCE: Final = frozenset({"Forbidden", "Invalid"})
 """Reasons that no retry cures: they are reported as Error without waiting."""
 _ACTIVE: Final = Phase.ACTIVE.value
-_NAME_CONFLICT: Final = "NameConflict"
+_NAME_CONFLICT: Final = reasons.NAME_CONFLICT
 _WARNINGS: Final = frozenset(
     {
-        "MachineCreationFailed", "MachineDeletionFailed", "MachineMissing", "ProvisioningTimedOut",
-        "FinalizerCleanupTimedOut", "NodeDrainTimedOut", "NodeDrainFailed", "KillSwitchActivated", "NameConflict",
-        "PermissionDenied", "ReferencesInvalid", "TaintOwnershipConflict", "PatchFailed", "NodeNotReady",
-        "ChildClusterUnreachable",
+        reasons.MACHINE_CREATION_FAILED, reasons.MACHINE_DELETION_FAILED, reasons.MACHINE_MISSING, reasons.PROVISIONING_TIMED_OUT,
+        reasons.FINALIZER_CLEANUP_TIMED_OUT, reasons.NODE_DRAIN_TIMED_OUT, reasons.NODE_DRAIN_FAILED, reasons.KILL_SWITCH_ACTIVATED, reasons.NAME_CONFLICT,
+        reasons.PERMISSION_DENIED, reasons.REFERENCES_INVALID, reasons.TAINT_OWNERSHIP_CONFLICT, reasons.PATCH_FAILED, reasons.NODE_NOT_READY,
+        reasons.CHILD_CLUSTER_UNREACHABLE,
     }
 )  # fmt: skip
 _NEXT_FIELDS: Final = ("next_transition", "next_activation", "next_cleanup")
-_OF_A_MACHINE: Final = ("NodeTainted", "ChildClusterReachable", "ReclaimHonoured")
+_OF_A_MACHINE: Final = (reasons.NODE_TAINTED, reasons.CHILD_CLUSTER_REACHABLE, reasons.RECLAIM_HONOURED)
 """Conditions that describe a machine that exists; they go with it."""
 
 _Wanted: TypeAlias = tuple[str, str, str, str]
@@ -109,16 +110,16 @@ def _overlay_failure(scene: Scene, plan: Plan, failure: Failure) -> tuple[Plan, 
 
 def _failure_reason(failure: Failure) -> str:
     if failure.reason == "Forbidden":
-        return "PermissionDenied"
+        return reasons.PERMISSION_DENIED
     if failure.reason == _NAME_CONFLICT:
         return _NAME_CONFLICT
     verb = failure.step.partition(" ")[0]
     return {
-        "create": "MachineCreationFailed",
-        "delete": "MachineDeletionFailed",
-        "evict": "NodeDrainFailed",
-        "taint": "PatchFailed",
-    }.get(verb, "PatchFailed")
+        "create": reasons.MACHINE_CREATION_FAILED,
+        "delete": reasons.MACHINE_DELETION_FAILED,
+        "evict": reasons.NODE_DRAIN_FAILED,
+        "taint": reasons.PATCH_FAILED,
+    }.get(verb, reasons.PATCH_FAILED)
 
 
 def _node_ready(scene: Scene, plan: Plan) -> bool:
@@ -184,12 +185,12 @@ def _conditions(
     stored = scene.status.conditions
     taint, ignored = plan.taints.condition if plan.taints is not None else None, _ignored_request(scene)
     wanted = (
-        ("Ready", "True" if ready else "False", plan.reason, message),
+        (reasons.READY, "True" if ready else "False", plan.reason, message),
         _scheduled(scene, plan),
         _resolved(scene),
         _machine_ready(plan),
         _references_valid(scene),
-        ("NodeTainted", *taint) if taint is not None else None,
+        (reasons.NODE_TAINTED, *taint) if taint is not None else None,
         _child_reachable(scene),
         ignored,
     )
@@ -231,8 +232,8 @@ def _outdated(scene: Scene, plan: Plan, ignored: _Wanted | None) -> tuple[str, .
     """Conditions that describe nothing any more."""
     if plan.clear:
         return _OF_A_MACHINE
-    taints = ("NodeTainted",) if plan.taints is not None and plan.taints.condition is None else ()
-    request = ("ReclaimHonoured",) if ignored is None and isinstance(scene.node, Present) else ()
+    taints = (reasons.NODE_TAINTED,) if plan.taints is not None and plan.taints.condition is None else ()
+    request = (reasons.RECLAIM_HONOURED,) if ignored is None and isinstance(scene.node, Present) else ()
     return taints + request
 
 
@@ -256,12 +257,12 @@ def _whole_second(at: datetime) -> datetime:
 
 
 _SCHEDULED = {
-    Decider.DELETED: "MachineDeleted",
-    Decider.KILL_SWITCH: "KillSwitchActivated",
-    Decider.RECLAIM: "EmergencyReclaim",
-    Decider.DISABLED: "ScheduleDisabled",
-    Decider.CLUSTER_DELETING: "ScheduleInactive",
-    Decider.NEVER_RESOLVED: "AwaitingSchedule",
+    Decider.DELETED: reasons.MACHINE_DELETED,
+    Decider.KILL_SWITCH: reasons.KILL_SWITCH_ACTIVATED,
+    Decider.RECLAIM: reasons.EMERGENCY_RECLAIM,
+    Decider.DISABLED: reasons.SCHEDULE_DISABLED,
+    Decider.CLUSTER_DELETING: reasons.SCHEDULE_INACTIVE,
+    Decider.NEVER_RESOLVED: reasons.AWAITING_SCHEDULE,
 }
 
 
@@ -269,11 +270,11 @@ def _scheduled(scene: Scene, plan: Plan) -> _Wanted:
     decider = scene.target.decider
     text = plan.scheduled or scene.target.why
     if scene.target.up:
-        return "Scheduled", "True", "ScheduleActive", text
-    reason = _SCHEDULED.get(decider, "ScheduleInactive")
+        return reasons.SCHEDULED, "True", reasons.SCHEDULE_ACTIVE, text
+    reason = _SCHEDULED.get(decider, reasons.SCHEDULE_INACTIVE)
     if decider is Decider.RECLAIM and plan.clear:
-        reason = "EmergencyReclaimDisabledSchedule"
-    return "Scheduled", "False", reason, text
+        reason = reasons.EMERGENCY_RECLAIM_DISABLED_SCHEDULE
+    return reasons.SCHEDULED, "False", reason, text
 
 
 def _resolved(scene: Scene) -> _Wanted | None:
@@ -284,31 +285,31 @@ def _resolved(scene: Scene) -> _Wanted | None:
     overdue = verdicts.overdue_at(scene.verdict)
     if overdue is not None and scene.now >= overdue:
         text = f"{message}, but the transition it announced is overdue: is its controller running?"
-        return "SpotScheduleResolved", "True", verdicts.STALE, text
-    return "SpotScheduleResolved", "True" if spot.resolved else "False", spot.reason, message
+        return reasons.SPOT_SCHEDULE_RESOLVED, "True", reasons.PROVIDER_STALE, text
+    return reasons.SPOT_SCHEDULE_RESOLVED, "True" if spot.resolved else "False", spot.reason, message
 
 
 def _machine_ready(plan: Plan) -> _Wanted | None:
     if plan.machine_ready is not None:
-        return ("MachineReady", *plan.machine_ready)
+        return (reasons.MACHINE_READY, *plan.machine_ready)
     if plan.phase is None:
         return None
-    return "MachineReady", "False", plan.reason, plan.message
+    return reasons.MACHINE_READY, "False", plan.reason, plan.message
 
 
 def _references_valid(scene: Scene) -> _Wanted:
     problems = scene.machine.problems
     if problems:
-        return "ReferencesValid", "False", "ReferencesInvalid", str(problems[0])
-    return "ReferencesValid", "True", "Resolved", "the spec is valid"
+        return reasons.REFERENCES_VALID, "False", reasons.REFERENCES_INVALID, str(problems[0])
+    return reasons.REFERENCES_VALID, "True", reasons.RESOLVED, "the spec is valid"
 
 
 def _child_reachable(scene: Scene) -> _Wanted | None:
     for part in (scene.node, scene.obs.pods):
         if isinstance(part, Unknown) and part.reason in CHILD_OUT_OF_REACH:
-            return "ChildClusterReachable", "Unknown", part.reason, part.why
+            return reasons.CHILD_CLUSTER_REACHABLE, "Unknown", part.reason, part.why
     if isinstance(scene.node, Present):
-        return "ChildClusterReachable", "True", "Resolved", "the child cluster answers"
+        return reasons.CHILD_CLUSTER_REACHABLE, "True", reasons.RESOLVED, "the child cluster answers"
     return None
 
 
@@ -326,7 +327,7 @@ def _ignored_request(scene: Scene) -> _Wanted | None:
     text = (
         f"requested at {when}: {request.reason}; set spec.killIfCommands or spec.reclaim to honour requests"
     )
-    return "ReclaimHonoured", "False", "ReclaimNotEnabled", text
+    return reasons.RECLAIM_HONOURED, "False", reasons.RECLAIM_NOT_ENABLED, text
 
 
 # Events
@@ -337,8 +338,8 @@ def _change_events(
 ) -> tuple[Event, ...]:
     """The plan's, and one when the phase or the reason changes; equal passes say nothing."""
     events = plan.events + told
-    before = condition_of(scene.status.conditions, "Ready")
-    after = condition_of(status.conditions, "Ready")
+    before = condition_of(scene.status.conditions, reasons.READY)
+    after = condition_of(status.conditions, reasons.READY)
     changed = status.phase != scene.status.phase or (before.reason if before else None) != (
         after.reason if after else None
     )

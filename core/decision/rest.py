@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import Reclaim
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import ClearReclaimRequest, Event, Group, Part, RemoveFinalizer, Severity
@@ -38,8 +39,8 @@ def finish(scene: Scene) -> Plan:
         reclaim=record,
         last_node=settled.last_node,
         node_ref=settled.node_ref,
-        machine_ready=("False", "MachineDeleted", "no machine exists"),
-        scheduled=message if reason == "EmergencyReclaimDisabledSchedule" else "",
+        machine_ready=("False", reasons.MACHINE_DELETED, "no machine exists"),
+        scheduled=message if reason == reasons.EMERGENCY_RECLAIM_DISABLED_SCHEDULE else "",
         wakes=(until,) if until is not None else (),
     )
 
@@ -66,7 +67,9 @@ def _reclaim(scene: Scene) -> tuple[Reclaim | None, tuple[Event, ...]]:
     after = scene.machine.intent.rejoin_after
     held = reclaims.hold(record, scene.now, timedelta(seconds=after.seconds) if after else None)
     text = f"out after a reclaim ({record.reason}); {_release(scene)}"
-    return held, (Event(severity=Severity.WARNING, reason="EmergencyReclaimDisabledSchedule", message=text),)
+    return held, (
+        Event(severity=Severity.WARNING, reason=reasons.EMERGENCY_RECLAIM_DISABLED_SCHEDULE, message=text),
+    )
 
 
 def _release(scene: Scene) -> str:
@@ -100,14 +103,18 @@ def _phase(scene: Scene) -> tuple[Phase | None, str, str]:
     """Phase, reason and message of a machine of which nothing exists; an object that goes comes to no rest."""
     intent, record = scene.machine.intent, scene.status.reclaim
     if scene.target.decider is Decider.DELETED:
-        return None, "MachineDeleted", "nothing is left of the machine; the object goes"
+        return None, reasons.MACHINE_DELETED, "nothing is left of the machine; the object goes"
     if intent.kill_switch:
-        return Phase.TERMINATED, "KillSwitchActivated", "killed; set killSwitch to false to use it again"
+        return (
+            Phase.TERMINATED,
+            reasons.KILL_SWITCH_ACTIVATED,
+            "killed; set killSwitch to false to use it again",
+        )
     if scene.target.decider is Decider.RECLAIM and record is not None:
         text = f"held after a reclaim ({record.reason}); {_release(scene)}"
-        return Phase.DISABLED, "EmergencyReclaimDisabledSchedule", text
+        return Phase.DISABLED, reasons.EMERGENCY_RECLAIM_DISABLED_SCHEDULE, text
     if not intent.enabled:
-        return Phase.DISABLED, "ScheduleDisabled", "disabled: spec.enabled is false"
+        return Phase.DISABLED, reasons.SCHEDULE_DISABLED, "disabled: spec.enabled is false"
     if scene.target.decider is Decider.NEVER_RESOLVED:
-        return Phase.INACTIVE, "AwaitingSchedule", scene.target.why
-    return Phase.INACTIVE, "ScheduleInactive", scene.target.why
+        return Phase.INACTIVE, reasons.AWAITING_SCHEDULE, scene.target.why
+    return Phase.INACTIVE, reasons.SCHEDULE_INACTIVE, scene.target.why

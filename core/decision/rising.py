@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import Provisioning, Reclaim
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision import stray
@@ -67,7 +68,7 @@ def _life_before(scene: Scene) -> Plan | None:
     if capi is not None:
         text = f"waits until Machine {capi.metadata.name} is gone{_during_pause(scene)}"
         return _pending(
-            scene, "WaitingForPrevious", text, groups=groups_of(best_effort(*unpause(scene, capi)))
+            scene, reasons.WAITING_FOR_PREVIOUS, text, groups=groups_of(best_effort(*unpause(scene, capi)))
         )
     left = remains(
         scene,
@@ -79,7 +80,7 @@ def _life_before(scene: Scene) -> Plan | None:
     if left.confirm:
         return ask(*left.confirm)
     text = f"waits until {left.what} of the life before is gone{_during_pause(scene)}"
-    return _pending(scene, "WaitingForPrevious", text, groups=left.groups)
+    return _pending(scene, reasons.WAITING_FOR_PREVIOUS, text, groups=left.groups)
 
 
 def _during_pause(scene: Scene) -> str:
@@ -114,7 +115,7 @@ def _vanished(scene: Scene) -> Plan | None:
     if stored is not None and stored.replacing is not None and stored.replacing == recorded.uid:
         return _forget(scene, "the failed Machine is gone; creating another", ())
     text = f"Machine {recorded.name} has vanished; creating it again"
-    event = Event(severity=Severity.WARNING, reason="MachineMissing", message=text)
+    event = Event(severity=Severity.WARNING, reason=reasons.MACHINE_MISSING, message=text)
     return _forget(scene, text, (event,))
 
 
@@ -125,7 +126,7 @@ def _forget(scene: Scene, message: str, events: tuple[Event, ...]) -> Plan:
         return ask(*confirm)
     return _pending(
         scene,
-        "MachineMissing" if events else "Provisioning",
+        reasons.MACHINE_MISSING if events else reasons.PROVISIONING,
         message,
         clear=True,
         shutdown=None,
@@ -138,7 +139,7 @@ def _forget(scene: Scene, message: str, events: tuple[Event, ...]) -> Plan:
 def _paused(scene: Scene) -> Plan | None:
     if scene.paused_by is None:
         return None
-    return _pending(scene, "Paused", f"nothing is created during a pause: {scene.paused_by}")
+    return _pending(scene, reasons.PAUSED, f"nothing is created during a pause: {scene.paused_by}")
 
 
 def _invalid(scene: Scene) -> Plan | None:
@@ -146,7 +147,9 @@ def _invalid(scene: Scene) -> Plan | None:
     if scene.machine.spec is not None:
         return None
     problems = scene.machine.problems
-    return _pending(scene, "ReferencesInvalid", str(problems[0]) if problems else "the spec is invalid")
+    return _pending(
+        scene, reasons.REFERENCES_INVALID, str(problems[0]) if problems else "the spec is invalid"
+    )
 
 
 def _conflict(scene: Scene) -> Plan | None:
@@ -155,7 +158,9 @@ def _conflict(scene: Scene) -> Plan | None:
         return None
     what = " and ".join(role.value for role in scene.foreign)
     name = scene.machine.metadata.name
-    return _pending(scene, "NameConflict", f"{what} {name} exists and is not ours; rename it or this machine")
+    return _pending(
+        scene, reasons.NAME_CONFLICT, f"{what} {name} exists and is not ours; rename it or this machine"
+    )
 
 
 def _no_cluster(scene: Scene) -> Plan | None:
@@ -165,7 +170,7 @@ def _no_cluster(scene: Scene) -> Plan | None:
     if isinstance(scene.obs.cluster, Unknown):
         why = scene.obs.cluster
         return _pending(scene, why.reason, f"Cluster {name} could not be read: {why.why}")
-    return _pending(scene, "Provisioning", f"waits for Cluster {name}, which does not exist")
+    return _pending(scene, reasons.PROVISIONING, f"waits for Cluster {name}, which does not exist")
 
 
 def _stray_node(scene: Scene) -> Plan | None:
@@ -181,7 +186,7 @@ def _stray_node(scene: Scene) -> Plan | None:
     if settled.pending:
         return _pending(
             scene,
-            "WaitingForPrevious",
+            reasons.WAITING_FOR_PREVIOUS,
             settled.message,
             groups=settled.groups,
             events=settled.events,
@@ -191,7 +196,7 @@ def _stray_node(scene: Scene) -> Plan | None:
     if (settled.last_node, settled.node_ref) != (scene.status.last_node, scene.status.node_ref):
         # A new Machine must not find the Node of the life before on record.
         return _pending(
-            scene, "Provisioning", "creating the machine", last_node=settled.last_node, node_ref=None
+            scene, reasons.PROVISIONING, "creating the machine", last_node=settled.last_node, node_ref=None
         )
     return None
 
@@ -199,7 +204,7 @@ def _stray_node(scene: Scene) -> Plan | None:
 def _waits_for_slot(scene: Scene) -> Plan | None:
     if scene.obs.slot is Slot.GRANTED:
         return None
-    return _pending(scene, "WaitingForSlot", "waits for a slot: --max-provisioning is reached")
+    return _pending(scene, reasons.WAITING_FOR_SLOT, "waits for a slot: --max-provisioning is reached")
 
 
 def _create(scene: Scene) -> Plan | None:
@@ -220,7 +225,7 @@ def _create(scene: Scene) -> Plan | None:
     elsewhere = stray.settle(scene)
     return _pending(
         scene,
-        "Provisioning",
+        reasons.PROVISIONING,
         "creating the machine",
         groups=(
             *(elsewhere.groups if elsewhere.elsewhere else ()),
@@ -261,7 +266,9 @@ def _active(scene: Scene, capi: CapiMachineView) -> Plan | None:
     node = scene.node.value if isinstance(scene.node, Present) else None
     if node is None or not node.ready:
         return None
-    return _standing(scene, capi, node, Phase.ACTIVE, "ReconcileSucceeded", f"Node {node.name} is Ready")
+    return _standing(
+        scene, capi, node, Phase.ACTIVE, reasons.RECONCILE_SUCCEEDED, f"Node {node.name} is Ready"
+    )
 
 
 def _node_unknown(scene: Scene, capi: CapiMachineView) -> Plan | None:
@@ -281,7 +288,7 @@ def _terminal_failure(scene: Scene, capi: CapiMachineView) -> Plan | None:
         return None
     node = value_of(scene.node)
     message = f"Machine {capi.metadata.name} has failed: {capi.failure}"
-    plan = _standing(scene, capi, node, Phase.ERROR, "MachineCreationFailed", message)
+    plan = _standing(scene, capi, node, Phase.ERROR, reasons.MACHINE_CREATION_FAILED, message)
     had_node = scene.status.node_ref is not None or capi.node_name or node is not None
     return plan if had_node or scene.paused_by else _replace(scene, capi, plan)
 
@@ -308,18 +315,18 @@ def _provisioning(scene: Scene, capi: CapiMachineView) -> Plan:
     node = value_of(scene.node)
     if _was_ready(scene):
         message = f"Node {node.name} is not Ready" if node else "its Node is not there"
-        return _standing(scene, capi, node, Phase.ACTIVE, "NodeNotReady", message)
+        return _standing(scene, capi, node, Phase.ACTIVE, reasons.NODE_NOT_READY, message)
     if node is not None or scene.status.node_ref is not None:
         text = f"waits for Node {node.name} to be Ready" if node else "waits for its Node to come back"
-        return _standing(scene, capi, node, Phase.PENDING, "Provisioning", text)
+        return _standing(scene, capi, node, Phase.PENDING, reasons.PROVISIONING, text)
     started = capi.metadata.created_at
     due = later(started, scene.policy.provisioning_timeout) if started is not None else None
     if due is not None and scene.now >= due:
         minutes = int(scene.policy.provisioning_timeout.total_seconds() // 60)
         text = f"no Node after {minutes} minutes: is the host switched on and reachable?"
-        return _standing(scene, capi, node, Phase.PENDING, "ProvisioningTimedOut", text)
+        return _standing(scene, capi, node, Phase.PENDING, reasons.PROVISIONING_TIMED_OUT, text)
     wakes = (due,) if due is not None else ()
-    return _standing(scene, capi, node, Phase.PENDING, "Provisioning", "waits for the Node", wakes)
+    return _standing(scene, capi, node, Phase.PENDING, reasons.PROVISIONING, "waits for the Node", wakes)
 
 
 def _was_ready(scene: Scene) -> bool:
@@ -352,7 +359,7 @@ def _standing(
     record, events = _stale_request(scene, capi)
     if _is_orphan(scene, capi):
         text = f"Machine {capi.metadata.name} of ours runs although status did not know it; taken up"
-        events = (*events, Event(severity=Severity.NORMAL, reason="OrphanAdopted", message=text))
+        events = (*events, Event(severity=Severity.NORMAL, reason=reasons.ORPHAN_ADOPTED, message=text))
     actions = machine_actions(scene, capi) + upkeep.actions
     return Plan(
         phase=phase,
@@ -365,7 +372,7 @@ def _standing(
         provisioning=None if ready or _was_ready(scene) else _coming_up(scene, capi, node),
         last_node=last_node(scene, node),
         node_ref=node_reference(scene, node),
-        machine_ready=("True" if ready else "False", "MachineReady" if ready else reason, message),
+        machine_ready=("True" if ready else "False", reasons.MACHINE_READY if ready else reason, message),
         taints=upkeep.taints,
         wakes=wakes,
     )
@@ -399,5 +406,5 @@ def _stale_request(scene: Scene, capi: CapiMachineView) -> tuple[Reclaim | None,
     if request is None or (record is not None and record.stale_cleared_for == uid):
         return record, ()
     text = f"a reclaim request from before this machine existed is cleared: {request.reason}"
-    event = Event(severity=Severity.NORMAL, reason="ReclaimRequestStale", message=text)
+    event = Event(severity=Severity.NORMAL, reason=reasons.RECLAIM_REQUEST_STALE, message=text)
     return reclaims.clear_stale(record, request, uid), (event,)

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.common import Metadata, ObjectReference
 from fivespot.core.api.scheduled_machine import (
     LastNode,
@@ -271,9 +272,11 @@ def _our_node(obs: Observation, capi: Known[CapiMachineView]) -> Known[NodeView]
     node = obs.node.value
     wanted = capi.value.provider_id if isinstance(capi, Present) else obs.machine.status.provider_id
     if not node.provider_id:
-        return Unknown("NoNodeYet", f"Node {node.name} has no provider id yet")
+        return Unknown(reasons.NO_NODE_YET, f"Node {node.name} has no provider id yet")
     if not wanted:
-        return Unknown("NoNodeYet", f"whether Node {node.name} is ours cannot be told without a provider id")
+        return Unknown(
+            reasons.NO_NODE_YET, f"whether Node {node.name} is ours cannot be told without a provider id"
+        )
     # Another provider id is another machine's Node that happens to have this name: hands off.
     return obs.node if node.provider_id == wanted else Absent(live=True)
 

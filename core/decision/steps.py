@@ -4,6 +4,7 @@ from datetime import datetime
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import DrainTimeout, Manner, Reclaim, Shutdown
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import AnnotateMachine, Delete, Event, Group, Role
@@ -18,7 +19,7 @@ from fivespot.core.decision.upkeep import unpause
 from fivespot.core.instant import later
 from fivespot.core.names import EXCLUDE_NODE_DRAINING, EXCLUDE_VOLUME_DETACH, SKIP_REMEDIATION
 
-_URGENT = {Phase.TERMINATED: "KillSwitchActivated", Phase.EMERGENCY_REMOVE: "EmergencyReclaim"}
+_URGENT = {Phase.TERMINATED: reasons.KILL_SWITCH_ACTIVATED, Phase.EMERGENCY_REMOVE: reasons.EMERGENCY_RECLAIM}
 
 
 def removal_phase(scene: Scene) -> Phase:
@@ -79,7 +80,7 @@ def deletion(capi: CapiMachineView) -> tuple[Group | None, Group]:
 
 
 def delete_machine(
-    scene: Scene, shutdown: Shutdown, capi: CapiMachineView, why: str, reason: str = "NodeDrained"
+    scene: Scene, shutdown: Shutdown, capi: CapiMachineView, why: str, reason: str = reasons.NODE_DRAINED
 ) -> Plan:
     """Delete the Machine, which has been drained or must not be."""
     text = f"deleting Machine {capi.metadata.name}: {why}"
@@ -112,7 +113,7 @@ def _waiting_for(scene: Scene, shutdown: Shutdown, what: str, *groups: Group) ->
     text = f"waits until {what} is gone"
     if scene.paused_by is not None:
         text = f"{text}; it waits for the end of a pause: {scene.paused_by}"
-    return _overdue(scene, shutdown, "MachineDeleted", text, *groups)
+    return _overdue(scene, shutdown, reasons.MACHINE_DELETED, text, *groups)
 
 
 def _overdue(
@@ -140,4 +141,4 @@ def _overdue(
     )
     drop = drop_finalizer(scene) if forced else None
     plan = leaving(scene, shutdown, reason, message, *groups, drop, known=known)
-    return attrs.evolve(plan, reason="FinalizerCleanupTimedOut")
+    return attrs.evolve(plan, reason=reasons.FINALIZER_CLEANUP_TIMED_OUT)

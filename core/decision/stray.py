@@ -6,6 +6,7 @@ provider id for its own and never change its mind.
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import LastNode, NodeReference
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import (
@@ -143,4 +144,4 @@ def _forced(pod: EvictPod) -> DeletePod:
 
 def _event(node: NodeView) -> Event:
     text = f"Node {node.name} came back without its Machine; it is cordoned and emptied"
-    return Event(severity=Severity.WARNING, reason="NodeReturned", message=text)
+    return Event(severity=Severity.WARNING, reason=reasons.NODE_RETURNED, message=text)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import ReclaimedNode, Shutdown, Taint
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import (
@@ -141,7 +142,7 @@ def _without_node(scene: Scene) -> Taints | None:
     spec = scene.machine.spec
     if spec is None or isinstance(scene.node, Unknown):
         return None
-    condition = ("False", "NoNodeYet", "taints are applied once the Node is there")
+    condition = ("False", reasons.NO_NODE_YET, "taints are applied once the Node is there")
     return Taints(applied=scene.status.applied_node_taints, condition=condition if spec.node_taints else None)
 
 
@@ -155,11 +156,11 @@ def _said(scene: Scene, node: NodeView, recorded: tuple[Taint, ...], plan: Taint
 def _condition(scene: Scene, node: NodeView, plan: TaintPlan) -> Fact:
     if plan.conflicts:
         names = listed([f"{taint.key}:{taint.effect}" for taint in plan.conflicts])
-        return ("False", "TaintOwnershipConflict", f"somebody else owns {names}")
+        return ("False", reasons.TAINT_OWNERSHIP_CONFLICT, f"somebody else owns {names}")
     if not plan.changed:
-        return ("True", "Applied", f"{len(plan.applied)} taints")
+        return ("True", reasons.APPLIED, f"{len(plan.applied)} taints")
     if scene.paused_by is not None:
-        return ("False", "Paused", "taints are applied after the pause")
+        return ("False", reasons.PAUSED, "taints are applied after the pause")
     if not node.ready:
-        return ("False", "NodeNotReady", "taints are applied once the Node is Ready")
-    return ("False", "Provisioning", "applying taints")
+        return ("False", reasons.NODE_NOT_READY, "taints are applied once the Node is Ready")
+    return ("False", reasons.PROVISIONING, "applying taints")

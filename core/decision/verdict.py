@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import ScheduleReference, SpotScheduleStatus
 from fivespot.core.decision.knowledge import Absent, Known, Present
 from fivespot.core.decision.observation import ProviderView
@@ -19,14 +20,6 @@ STALE_GRACE: Final = timedelta(seconds=30)
 """Every edit of a provider passes through staleness; only what lasts longer is worth writing down."""
 OVERDUE: Final = timedelta(minutes=5)
 """A `nextTransitionTime` that passed this long ago without a transition: its controller may be dead."""
-
-RESOLVED: Final = "Resolved"
-CRD_NOT_INSTALLED: Final = "ProviderCRDNotInstalled"
-NOT_FOUND: Final = "ProviderNotFound"
-ACTIVE_MISSING: Final = "StatusActiveMissing"
-NOT_READY: Final = "ProviderNotReady"
-STALE: Final = "ProviderStale"
-UNREADABLE: Final = "ProviderUnreadable"
 
 _NUMBERS: Final = (int, float)
 
@@ -64,17 +57,23 @@ def verdict_of(provider: "Known[ProviderView]", reference: ScheduleReference | N
     """Read a provider by the contract in docs/api.md."""
     if reference is None:
         return Verdict(
-            active=None, reason=NOT_FOUND, message="spec.schedule names no provider that can be used"
+            active=None,
+            reason=reasons.PROVIDER_NOT_FOUND,
+            message="spec.schedule names no provider that can be used",
         )
     name = f"{reference.kind}/{reference.name}"
     if isinstance(provider, Present):
         return _of_status(provider.value, name)
     if isinstance(provider, Absent):
-        if provider.why == CRD_NOT_INSTALLED:
+        if provider.why == reasons.PROVIDER_CRD_NOT_INSTALLED:
             text = f"no {reference.kind} is served: install its CRD"
-            return Verdict(active=None, reason=CRD_NOT_INSTALLED, message=text)
-        return Verdict(active=None, reason=NOT_FOUND, message=f"{name} does not exist in this namespace")
-    return Verdict(active=None, reason=UNREADABLE, message=f"{name} could not be read: {provider.why}")
+            return Verdict(active=None, reason=reasons.PROVIDER_CRD_NOT_INSTALLED, message=text)
+        return Verdict(
+            active=None, reason=reasons.PROVIDER_NOT_FOUND, message=f"{name} does not exist in this namespace"
+        )
+    return Verdict(
+        active=None, reason=reasons.PROVIDER_UNREADABLE, message=f"{name} could not be read: {provider.why}"
+    )
 
 
 def _of_status(provider: ProviderView, name: str) -> Verdict:
@@ -82,18 +81,22 @@ def _of_status(provider: ProviderView, name: str) -> Verdict:
     active = status.get("active")
     if not isinstance(active, bool):
         return Verdict(
-            active=None, reason=ACTIVE_MISSING, message=f"{name} publishes no boolean status.active"
+            active=None,
+            reason=reasons.STATUS_ACTIVE_MISSING,
+            message=f"{name} publishes no boolean status.active",
         )
     fault = _not_ready(status)
     if fault is not None:
-        return Verdict(active=None, reason=NOT_READY, message=f"{name} is not Ready{fault}")
+        return Verdict(active=None, reason=reasons.PROVIDER_NOT_READY, message=f"{name} is not Ready{fault}")
     observed = status.get("observedGeneration")
     if isinstance(observed, _NUMBERS) and observed < provider.generation:
         text = f"{name} has answered for generation {observed}, not yet for {provider.generation}"
-        return Verdict(active=None, reason=STALE, message=text, stale_since=provider.stale_since)
+        return Verdict(
+            active=None, reason=reasons.PROVIDER_STALE, message=text, stale_since=provider.stale_since
+        )
     return Verdict(
         active=active,
-        reason=RESOLVED,
+        reason=reasons.RESOLVED,
         message=f"{name} says {'active' if active else 'inactive'}",
         next_transition=_instant(status.get("nextTransitionTime")),
         last_transition=_instant(status.get("lastTransitionTime")),
@@ -136,7 +139,7 @@ def overdue_at(verdict: Verdict) -> datetime | None:
 
 def stale_until(verdict: Verdict, now: datetime) -> datetime | None:
     """Until when a stale answer is too young to be written down; None when it is none, or old enough."""
-    if verdict.reason != STALE:
+    if verdict.reason != reasons.PROVIDER_STALE:
         return None
     until = later(verdict.stale_since or now, STALE_GRACE)
     return until if now < until else None

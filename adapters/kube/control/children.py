@@ -18,6 +18,7 @@ from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.kubeconfig import KubeconfigRejected
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import SECRETS, Object
+from fivespot.core.api import reasons
 from fivespot.core.decision.knowledge import Unknown
 from fivespot.core.decision.observation import MachineView
 from fivespot.core.errors import FivespotError
@@ -75,7 +76,7 @@ class _Entry:
     task: "asyncio.Task[None] | None" = None
     child: Child | None = None
     told: bool = False
-    why: Unknown = Unknown("ChildClusterUnreachable", "it is being connected")
+    why: Unknown = Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, "it is being connected")
 
 
 class Children:
@@ -122,7 +123,7 @@ class Children:
         """The child, or why it cannot be seen."""
         entry = self._entries.get(key)
         if entry is None:
-            return Unknown("ChildClusterUnreachable", "it is not connected")
+            return Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, "it is not connected")
         return entry.child if entry.child is not None else entry.why
 
     def pending(self, key: ChildKey) -> bool:
@@ -215,11 +216,13 @@ def kubeconfig_in(secret: Mapping[str, Any], entry: str) -> str:
 
 def unreachable(fault: FivespotError | None, otherwise: str) -> Unknown:
     """Why a child, or a part of it, cannot be seen, in the words of conditions."""
-    reasons = (
-        (KubeconfigMissing, "KubeconfigMissing"),
-        (KubeconfigRejected, "KubeconfigRejected"),
-        (Unauthorized, "KubeconfigRejected"),
-        (Forbidden, "PermissionDenied"),
+    known = (
+        (KubeconfigMissing, reasons.KUBECONFIG_MISSING),
+        (KubeconfigRejected, reasons.KUBECONFIG_REJECTED),
+        (Unauthorized, reasons.KUBECONFIG_REJECTED),
+        (Forbidden, reasons.PERMISSION_DENIED),
     )
-    found = next((reason for kind, reason in reasons if isinstance(fault, kind)), "ChildClusterUnreachable")
+    found = next(
+        (reason for kind, reason in known if isinstance(fault, kind)), reasons.CHILD_CLUSTER_UNREACHABLE
+    )
     return Unknown(found, str(fault or otherwise))

@@ -23,6 +23,7 @@ from fivespot.adapters.kube.errors import ApiError, Forbidden, KindNotServed, No
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object
+from fivespot.core.api import reasons
 from fivespot.core.api.common import ObjectReference
 from fivespot.core.decision import reading
 from fivespot.core.decision.actions import Part, Role
@@ -39,7 +40,6 @@ from fivespot.core.decision.observation import (
     ProviderView,
 )
 from fivespot.core.decision.scene import CAPI_MACHINE_KIND
-from fivespot.core.decision.verdict import CRD_NOT_INSTALLED, NOT_FOUND, UNREADABLE
 from fivespot.core.errors import FivespotError, InvalidSpec
 from fivespot.core.names import CAPI_GROUP, MACHINE_LABEL
 from fivespot.core.ports import Clock
@@ -179,15 +179,17 @@ class Observer:
     def _provider(self, machine: MachineView, memory: Memory) -> Known[ProviderView]:
         stream, schedule = provider_stream(machine), machine.intent.schedule
         if stream is None or schedule is None:
-            return Unknown(UNREADABLE, "spec.schedule cannot be read")
+            return Unknown(reasons.PROVIDER_UNREADABLE, "spec.schedule cannot be read")
         if not self._watches.served(stream):
-            return Absent(why=CRD_NOT_INSTALLED)
+            return Absent(why=reasons.PROVIDER_CRD_NOT_INSTALLED)
         reflector = self._watches.reflector(stream)
         if reflector is None or not reflector.synced.is_set():
-            return Unknown(UNREADABLE, str(self._watches.fault(stream) or "it has not been read yet"))
+            return Unknown(
+                reasons.PROVIDER_UNREADABLE, str(self._watches.fault(stream) or "it has not been read yet")
+            )
         found = _view(reflector, machine.metadata.namespace, schedule.name, reading.read_provider)
         if isinstance(found, Absent):
-            return Absent(why=NOT_FOUND)
+            return Absent(why=reasons.PROVIDER_NOT_FOUND)
         return self._with_staleness(found, memory)
 
     def _with_staleness(self, found: Known[ProviderView], memory: Memory) -> Known[ProviderView]:
@@ -219,7 +221,9 @@ class Observer:
         last_node: Known[NodeView] = Absent(live=True)
         last = machine.status.last_node
         if last is not None and last.cluster != machine.intent.cluster_name:
-            last_node = Unknown("ChildClusterUnreachable", f"Node {last.name} was in Cluster {last.cluster}")
+            last_node = Unknown(
+                reasons.CHILD_CLUSTER_UNREACHABLE, f"Node {last.name} was in Cluster {last.cluster}"
+            )
         elif capi is None and (name := _last_node_name(machine)):
             last_node = _view(nodes, None, name, reading.read_node)
         return node, last_node, self._pods(machine, child, value_of(node) or value_of(last_node))
@@ -317,7 +321,7 @@ class Observer:
 
 def _unknown(fault: FivespotError | None, otherwise: str) -> Unknown:
     """A part of the management cluster that could not be read, in the words of conditions."""
-    reason = "PermissionDenied" if isinstance(fault, Forbidden) else "ReferencesInvalid"
+    reason = reasons.PERMISSION_DENIED if isinstance(fault, Forbidden) else reasons.REFERENCES_INVALID
     return Unknown(reason, str(fault or otherwise))
 
 
@@ -345,4 +349,4 @@ def _view(reflector: Reflector, namespace: str | None, name: str, read: Any) -> 
         return Present(read(body))
     except (InvalidSpec, TypeError, ValueError, AttributeError) as error:
         # One undecodable object says nothing about the world.
-        return Unknown("ReferencesInvalid", f"{name} cannot be decoded: {error}")
+        return Unknown(reasons.REFERENCES_INVALID, f"{name} cannot be decoded: {error}")

@@ -25,6 +25,7 @@ from fivespot.adapters.kube.errors import (
 )
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import NODES, PODS, Object, Resource
+from fivespot.core.api import reasons
 from fivespot.core.api.codec import decode_metadata
 from fivespot.core.decision import actions as act
 from fivespot.core.decision.knowledge import Unknown
@@ -174,7 +175,7 @@ class Performer:
         }[action.role]
         if not is_ours(decode_metadata(body.get("metadata")), machine.metadata, recorded):
             message = f"{body.get('kind')} {action.name} exists and is not ours; rename it or this machine"
-            raise StepFailed(_step(action), "NameConflict", message)
+            raise StepFailed(_step(action), reasons.NAME_CONFLICT, message)
 
     async def _delete(self, machine: MachineView, action: act.Delete) -> None:
         target = action.target

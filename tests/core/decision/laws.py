@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from fivespot.core.api.codec import decode, encode
+from fivespot.core.api.reasons import CONDITION_TYPES, REASONS
 from fivespot.core.api.scheduled_machine import (
     DrainTimeout,
     Manner,
@@ -416,6 +417,18 @@ def nothing_that_exists_is_created(seen: Seen) -> str | None:
     return None
 
 
+def every_word_is_listed(seen: Seen) -> str | None:
+    """Types and reasons of conditions, and reasons of Events, stand in `core/api/reasons.py` with what they mean."""
+    words = [entry.reason for entry in seen.status.conditions] + [
+        event.reason for event in seen.decision.events
+    ]
+    types = [entry.type for entry in seen.status.conditions]
+    unknown = {word for word in words if word not in REASONS} | {
+        word for word in types if word not in CONDITION_TYPES
+    }
+    return str(sorted(unknown)) if unknown else None
+
+
 def what_was_begun_is_held(seen: Seen) -> str | None:
     """Invariant 1: a create writes no status first, so what it left behind keeps its verdict, whatever the provider."""
     stored = seen.stored
@@ -523,6 +536,7 @@ LAWS: Final[tuple[Law, ...]] = (
     what_cannot_be_read_stays_as_stored,
     every_action_is_preconditioned,
     nothing_that_exists_is_created,
+    every_word_is_listed,
     what_was_begun_is_held,
     what_vanished_is_created_again_only_when_seen_live,
     the_finalizer_goes_only_when_nothing_is_left,

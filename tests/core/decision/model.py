@@ -19,6 +19,7 @@ from typing import Any, Final
 import attrs
 
 from fivespot.core.api.common import Metadata, ObjectReference, OwnerReference
+from fivespot.core.api.reasons import PROVIDER_CRD_NOT_INSTALLED
 from fivespot.core.api.scheduled_machine import (
     DrainTimeout,
     LastNode,
@@ -47,7 +48,6 @@ from fivespot.core.decision.observation import (
 )
 from fivespot.core.decision.phase import Phase
 from fivespot.core.decision.reading import read_machine
-from fivespot.core.decision.verdict import CRD_NOT_INSTALLED
 from fivespot.core.instant import format_instant
 from fivespot.core.names import (
     CORDONED_BY,
@@ -118,7 +118,7 @@ def _stale(since: datetime) -> Present[ProviderView]:
 VERDICTS: Final[dict[str, Known[ProviderView]]] = {
     "active": said(active=True),
     "inactive": said(active=False),
-    "kind not served": Absent(why=CRD_NOT_INSTALLED),
+    "kind not served": Absent(why=PROVIDER_CRD_NOT_INSTALLED),
     "not found": LIVE,
     "no status": Present(ProviderView(generation=2)),
     "not a boolean": said("false"),

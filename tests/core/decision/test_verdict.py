@@ -6,11 +6,12 @@ from typing import Any
 import attrs
 import pytest
 
+from fivespot.core.api.reasons import PROVIDER_CRD_NOT_INSTALLED
 from fivespot.core.api.scheduled_machine import SpotScheduleStatus
 from fivespot.core.decision.actions import Create
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown
 from fivespot.core.decision.observation import ProviderView
-from fivespot.core.decision.verdict import CRD_NOT_INSTALLED, verdict_of
+from fivespot.core.decision.verdict import verdict_of
 from fivespot.core.instant import format_instant
 from tests.core.decision.observations import (
     GONE,
@@ -46,7 +47,7 @@ def _stale(seconds: int) -> Present[ProviderView]:
 @pytest.mark.parametrize(
     ("seen", "active", "reason"),
     [
-        (Absent(why=CRD_NOT_INSTALLED), None, "ProviderCRDNotInstalled"),
+        (Absent(why=PROVIDER_CRD_NOT_INSTALLED), None, "ProviderCRDNotInstalled"),
         (GONE, None, "ProviderNotFound"),
         (Present(ProviderView()), None, "StatusActiveMissing"),
         (Present(ProviderView(status={})), None, "StatusActiveMissing"),
@@ -81,7 +82,7 @@ def test_a_reference_that_cannot_be_read_resolves_nothing_whatever_was_observed(
 
 
 _UNRESOLVED: tuple[Known[ProviderView], ...] = (
-    Absent(why=CRD_NOT_INSTALLED),
+    Absent(why=PROVIDER_CRD_NOT_INSTALLED),
     GONE,
     Present(ProviderView()),
     provider("true"),
@@ -102,7 +103,7 @@ def test_a_held_verdict_survives_an_edit_that_names_a_provider_that_does_not_exi
     obs = told(
         up(), schedule={"apiVersion": "spotschedules.5spot.finos.org/v1alpha1", "kind": "Typo", "name": "x"}
     )
-    made = look(attrs.evolve(obs, provider=Absent(why=CRD_NOT_INSTALLED)))
+    made = look(attrs.evolve(obs, provider=Absent(why=PROVIDER_CRD_NOT_INSTALLED)))
     assert (made.status.phase, made.status.decided_by) == ("Active", "Held")
     said = condition(made.status, "SpotScheduleResolved")
     assert "Typo" in said.message
