@@ -76,21 +76,6 @@ _TIMEZONE: Final = Bounds(
 
 
 @attrs.frozen(kw_only=True)
-class Window:
-    """A stretch of every matching date, read on the local clock: half-open, the end moving to the next day if needed."""
-
-    days: tuple[str, ...] = prop("The dates it belongs to, as day tokens.", bounds=DAYS)
-    start: str = prop("First minute, 00:00 to 23:59.", bounds=_START)
-    end: str = prop("End, exclusive, 00:00 to 24:00; not later than the start: the next day.", bounds=_END)
-    start_day: int = prop(
-        "-1: starts on the evening before the date it belongs to.",
-        default=0,
-        server_default=0,
-        bounds=Bounds(minimum=-1, maximum=0, remedy="write 0, or -1 for the evening before"),
-    )
-
-
-@attrs.frozen(kw_only=True)
 class OverrideWindow:
     """A stretch of the overridden dates; as a window, without days."""
 
@@ -102,6 +87,13 @@ class OverrideWindow:
         server_default=0,
         bounds=Bounds(minimum=-1, maximum=0, remedy="write 0, or -1 for the evening before"),
     )
+
+
+@attrs.frozen(kw_only=True)
+class Window(OverrideWindow):
+    """A stretch of every matching date, read on the local clock: half-open, the end moving to the next day if needed."""
+
+    days: tuple[str, ...] = prop("The dates it belongs to, as day tokens.", bounds=DAYS)
 
 
 @attrs.frozen(kw_only=True)
