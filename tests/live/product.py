@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from fivespot.core.names import SYSTEM_NAMESPACE
 from tests import builders
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.waiting import wait_until
@@ -124,26 +125,39 @@ class World:
         entries = found.get("status", {}).get("conditions", [])
         return next((entry for entry in entries if entry["type"] == of_type), {})
 
+    def crash_controller(self) -> None:
+        """Kill the controller, and start it again as if its Lease had expired: what it does then is of interest."""
+        self.controller.kill()
+        self.plane.kubectl("delete", "lease", "5spot-leader", "-n", SYSTEM_NAMESPACE, "--ignore-not-found")
+        self.controller.start()
+
     def writes(self, *users: str, since: datetime | None = None) -> list[dict[str, Any]]:
-        """What these users wrote, from the audit log, in order; Events left out."""
+        """What these users wrote, from the audit log, in order; Events and the renewal of Leases left out."""
         start = f"{since:%Y-%m-%dT%H:%M:%S.%f}Z" if since is not None else ""
         return [
             event
             for event in self.plane.audit_events()
-            if event["user"]["username"] in users
+            if event["user"].get("username") in users  # a request that nobody made has none
             and event["verb"] in ("create", "update", "patch", "delete")
-            and event.get("objectRef", {}).get("resource") != "events"
+            and event.get("objectRef", {}).get("resource") not in ("events", "leases")
             and event["stage"] == "ResponseComplete"
             and event["requestReceivedTimestamp"] >= start
         ]
+
+
+def install(plane: ControlPlane) -> None:
+    """What has to be there before our processes: our kinds, and the namespace of their Leases."""
+    plane.kubectl("apply", "-f", str(ROOT / "deploy" / "crds"))
+    plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "-l", "!none")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}
+    plane.kubectl("apply", "-f", "-", input=json.dumps(namespace))
 
 
 @contextlib.contextmanager
 def world(plane: ControlPlane, folder: Path) -> Iterator[World]:
     """Everything installed and running; stopped at the end."""
     crds.install(plane)
-    plane.kubectl("apply", "-f", str(ROOT / "deploy" / "crds"))
-    plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "-l", "!none")
+    install(plane)
 
     def ours(user: str, *command: str) -> Process:
         kubeconfig = plane.kubeconfig(user, ADMINS)
