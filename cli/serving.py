@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from fivespot.adapters.kube.gateway import Gateway
 
 F = TypeVar("F", bound=Callable[..., Any])
-_ABORT_SECONDS = 8.0
-"""What is in hand at the end gets so long; the process is gone within 10 s."""
+_END_SECONDS = 8.0
+"""An orderly end gets so long, in all; the process is gone within 10 s."""
+_ABORT_SECONDS = 1.0
+"""One that is not orderly."""
 
 
 def cluster_options(command: F) -> F:
@@ -53,13 +55,13 @@ def cluster_options(command: F) -> F:
 
 
 def serve(
-    run: "Callable[[Gateway], Awaitable[None]]",
+    run: "Callable[[Gateway, asyncio.Event], Awaitable[None]]",
     *,
     kubeconfig: str | None,
     context: str | None,
     log_level: str,
 ) -> None:
-    """Connect and run until a signal or an error.
+    """Connect and run until a signal or an error. A signal sets the event, upon which `run` should return.
 
     What is wrong at the start ends it: no kubeconfig, no answer, a kind that is not served. Whoever started it sees that
     at once, and in a pod the kubelet tries again. What is wrong later, and a permission that is missing, is logged and
@@ -100,7 +102,7 @@ async def _version(gateway: "Gateway") -> str:
 
 
 async def _until_signal(
-    run: "Callable[[Gateway], Awaitable[None]]", kubeconfig: str | None, context: str | None
+    run: "Callable[[Gateway, asyncio.Event], Awaitable[None]]", kubeconfig: str | None, context: str | None
 ) -> None:
     from fivespot.adapters.kube.gateway import Gateway  # noqa: PLC0415 - half a second that other commands need not pay
 
@@ -112,12 +114,14 @@ async def _until_signal(
     try:
         version = await _version(gateway)
         logging.getLogger(__name__).info("connected to %s, Kubernetes %s", gateway.server, version)
-        work = asyncio.ensure_future(run(gateway))
+        work = asyncio.ensure_future(run(gateway, stop))
         stopped = asyncio.ensure_future(stop.wait())
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         if not work.done():
             logging.getLogger(__name__).info("stopping")
+            await asyncio.wait((work,), timeout=_END_SECONDS)
+        if not work.done():
             work.cancel()
             await asyncio.wait((work,), timeout=_ABORT_SECONDS)
         if work.done() and not work.cancelled():

@@ -1,6 +1,6 @@
 """The clock port: the machine's own clock, and one that tests move by hand."""
 
 from fivespot.adapters.clock.fake import FakeClock
-from fivespot.adapters.clock.system import SystemClock
+from fivespot.adapters.clock.system import BootClock, SystemClock
 
-__all__ = ["FakeClock", "SystemClock"]
+__all__ = ["BootClock", "FakeClock", "SystemClock"]

@@ -29,3 +29,11 @@ class SystemClock:
         if isinstance(when, datetime):
             return (when - self.now()).total_seconds()
         return when - self.monotonic()
+
+
+class BootClock(SystemClock):
+    """The same, but its monotonic time goes on while the machine is suspended: for what others wait for meanwhile."""
+
+    def monotonic(self) -> float:
+        """Seconds since the machine was started."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -25,7 +25,7 @@ class Asked:
     """What was asked of the server: the words of a permission rule, and of a message.
 
     Attributes:
-        verb: as in RBAC: get, list, watch, create, patch, delete.
+        verb: as in RBAC: get, list, watch, create, update, patch, delete.
         resource: `machines.cluster.x-k8s.io`, `pods/eviction`, or a path.
         namespace: None for cluster-wide requests.
         name: None for collections.
@@ -199,6 +199,10 @@ class KindNotServed(FivespotError):  # noqa: N818
 
 class NoCluster(FivespotError):  # noqa: N818
     """There is nothing to connect with: no kubeconfig, an unusable one, or a context that is not in it."""
+
+
+class LeadershipLost(FivespotError):  # noqa: N818 - a fact about this process
+    """This process does not lead, or not any more, and may not change anything."""
 
 
 _BY_REASON: dict[str, type[ApiError]] = {

@@ -6,9 +6,9 @@ It knows requests and answers, not kinds. How a request is sent is handed in (`S
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import httpx
 
@@ -38,6 +38,14 @@ _NOT_SENT = (
 
 Params = Mapping[str, str | int | bool]
 
+Fence: TypeAlias = Callable[[], float]
+"""Seconds for which something may still be changed; raises LeadershipLost when nothing may."""
+
+
+def unfenced() -> float:
+    """For ever."""
+    return float("inf")
+
 
 class Send(Protocol):
     """Sends a request and holds its answer open, unread."""
@@ -63,10 +71,21 @@ class Exchange:
         slots: bounds how many requests are in flight at once; None for those that may not wait behind others.
         bound: bytes of one answer.
         server: how messages call the other side.
+        fence: asked before each write, as late as possible. A write that is still under way when its time is up is
+            given up: it must not wait in our queues and be done when somebody else leads.
     """
 
-    def __init__(self, send: Send, *, slots: asyncio.Semaphore | None, bound: int, server: str) -> None:
+    def __init__(
+        self,
+        send: Send,
+        *,
+        slots: asyncio.Semaphore | None,
+        bound: int,
+        server: str,
+        fence: Fence = unfenced,
+    ) -> None:
         self._send = send
+        self._fence = fence
         self._server = server
         self._slots: AbstractAsyncContextManager[None] = nullcontext() if slots is None else slots
         self._bound = bound
@@ -103,12 +122,14 @@ class Exchange:
 
         Raises:
             ApiError: the answer, or that there was none.
+            LeadershipLost: it is a write, and the fence is closed; nothing was sent.
         """
         content = None if body is None else frames.encode(body)
         async with self._slots:
+            deadline = min(DEADLINE, self._fence()) if asked.writes else DEADLINE
             try:
                 async with (
-                    asyncio.timeout(DEADLINE),
+                    asyncio.timeout(deadline),
                     self._send(
                         method,
                         path,
@@ -126,7 +147,12 @@ class Exchange:
         raise _refused(asked, response, answer)
 
     async def lines(
-        self, asked: Asked, path: str, params: Params, silence: float
+        self,
+        asked: Asked,
+        path: str,
+        params: Params,
+        silence: float,
+        opened: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[list[bytes], None]:
         """The lines of a stream, as many at a time as arrive together; ends when the server ends it.
 
@@ -135,15 +161,16 @@ class Exchange:
             path: URL path.
             params: query.
             silence: seconds without a byte after which the connection is taken for dead.
+            opened: called once the server has agreed, which is long before it has something to say.
 
         Raises:
             ApiError: the server refuses, or the connection breaks.
         """
         try:
-            async with AsyncExitStack() as opened:
+            async with AsyncExitStack() as stack:
                 # Only until the headers: a server that accepts connections and says nothing is noticed at once.
                 async with asyncio.timeout(SILENCE):
-                    response = await opened.enter_async_context(
+                    response = await stack.enter_async_context(
                         self._send(
                             "GET",
                             path,
@@ -155,6 +182,7 @@ class Exchange:
                     )
                     if not response.is_success:
                         raise _refused(asked, response, await self._whole(response))
+                opened()
                 splitter = frames.Frames(min(self._bound, frames.FRAME_BYTES))
                 async for chunk in response.aiter_bytes():
                     yield splitter.feed(chunk)

@@ -25,7 +25,7 @@ from fivespot._version import VERSION
 from fivespot.adapters.kube.connecting import SERVICE_ACCOUNT, in_cluster
 from fivespot.adapters.kube.credentials import BearerAuth, FixedToken, PluginToken, TokenFile, Tokens
 from fivespot.adapters.kube.errors import NoCluster
-from fivespot.adapters.kube.exchange import Exchange, Params
+from fivespot.adapters.kube.exchange import Exchange, Fence, Params, unfenced
 from fivespot.adapters.kube.kubeconfig import KubeconfigRejected, inline_kubeconfig
 from fivespot.adapters.kube.operations import Operations
 from fivespot.adapters.kube.resources import Object
@@ -51,17 +51,29 @@ class Gateway(Operations):
     Attributes:
         server: the URL of the API server.
         namespace: the account's own: of the pod, or of the kubeconfig's context.
-        urgent: the same operations without waiting for a slot among the requests in flight; for lease renewal.
+        urgent: the same operations without waiting for a slot among the requests in flight, and without the fence;
+            for lease renewal.
+        fence: asked before every write; whoever leads a group of processes puts the end of its leadership here.
     """
 
-    def __init__(self, api: Api, tokens: Tokens, *, namespace: str, in_flight: int, bound: int) -> None:
+    def __init__(
+        self,
+        api: Api,
+        tokens: Tokens,
+        *,
+        namespace: str,
+        in_flight: int,
+        bound: int,
+        fence: Fence = unfenced,
+    ) -> None:
+        self.fence = fence
         self._api = api
         self._auth = BearerAuth(tokens)
         self._closed = False
         self.server = api.auth.server
         self.namespace = namespace
         slots = asyncio.Semaphore(in_flight)
-        super().__init__(Exchange(self._send, slots=slots, bound=bound, server=self.server))
+        super().__init__(Exchange(self._send, slots=slots, bound=bound, server=self.server, fence=self._left))
         unbounded = Exchange(self._send, slots=None, bound=bound, server=self.server)
         self.urgent = Operations(unbounded, self._resolver)
 
@@ -94,7 +106,9 @@ class Gateway(Operations):
         return cls(api, _tokens(api), namespace=namespace, in_flight=in_flight, bound=ANSWER_BYTES)
 
     @classmethod
-    async def from_kubeconfig(cls, text: str, *, allow_local: bool, in_flight: int = IN_FLIGHT) -> Self:
+    async def from_kubeconfig(
+        cls, text: str, *, allow_local: bool, in_flight: int = IN_FLIGHT, fence: Fence = unfenced
+    ) -> Self:
         """The child cluster of a kubeconfig that came out of a Secret; nothing is sent yet.
 
         Raises:
@@ -108,7 +122,14 @@ class Gateway(Operations):
         except NoCluster as error:
             remedy = "certificate, key and authority have to be readable, and to fit together"
             raise KubeconfigRejected("", remedy) from error
-        return cls(api, _tokens(api), namespace="default", in_flight=in_flight, bound=CHILD_ANSWER_BYTES)
+        return cls(
+            api,
+            _tokens(api),
+            namespace="default",
+            in_flight=in_flight,
+            bound=CHILD_ANSWER_BYTES,
+            fence=fence,
+        )
 
     async def close(self) -> None:
         """End all requests and watches; those in flight fail with Unavailable. A second call does nothing."""
@@ -123,6 +144,9 @@ class Gateway(Operations):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _left(self) -> float:
+        return self.fence()
 
     @contextlib.asynccontextmanager
     async def _send(

@@ -17,7 +17,7 @@ Propagation: TypeAlias = Literal["Foreground", "Background", "Orphan"]
 
 
 class Operations(Reads):
-    """Everything that reads can do, and create, patch, apply, delete, evict."""
+    """Everything that reads can do, and create, update, patch, apply, delete, evict."""
 
     async def create(
         self,
@@ -40,6 +40,31 @@ class Operations(Reads):
             return await self._write(
                 asked, "POST", resource.path(namespace), bodies.typed(resource, body), query
             )
+
+    async def update(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        body: Mapping[str, Any],
+        field_manager: str = FIELD_MANAGER,
+    ) -> Object:
+        """PUT: replace a whole object, which has to be as it was read: its `metadata.resourceVersion` is required.
+
+        Raises:
+            ValueError: the body names no object, or no version of it; a mistake of the caller that would overwrite
+                what nobody has looked at.
+            Conflict: the object has another resourceVersion, or another uid.
+            NotFound: it is not there.
+        """
+        name, version = (body["metadata"].get(field) for field in ("name", "resourceVersion"))
+        if not name or not version:
+            message = f"an update of {resource.label} {name!r} needs the resourceVersion that it replaces"
+            raise ValueError(message)
+        asked = Asked("update", resource.label, namespace, name)
+        query = {"fieldManager": field_manager}
+        path = resource.path(namespace, name)
+        with self._learning(resource):
+            return await self._write(asked, "PUT", path, bodies.typed(resource, body), query)
 
     async def merge_patch(
         self,

@@ -5,7 +5,7 @@ than NotFound says nothing about the object.
 """
 
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 
 import attrs
@@ -81,8 +81,11 @@ class Reads:
         *,
         resource_version: str,
         timeout_seconds: float,
+        opened: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Changes after `resource_version`, and bookmarks, until the server ends the stream.
+
+        `opened` is called once the server has agreed to it: the first event may be a minute away.
 
         Close the iterator (`contextlib.aclosing`) when leaving it early. A watch takes no slot of the requests.
 
@@ -100,7 +103,7 @@ class Reads:
         }
         path = resource.path(namespace)
         async with aclosing(
-            self._exchange.lines(asked, path, params, timeout_seconds + _GRACE_SECONDS)
+            self._exchange.lines(asked, path, params, timeout_seconds + _GRACE_SECONDS, opened)
         ) as batches:
             async for lines in batches:
                 for line in lines:

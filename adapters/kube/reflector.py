@@ -155,7 +155,11 @@ class Reflector:
         try:
             async with aclosing(
                 self._gateway.watch(
-                    self.resource, *self._selection, resource_version=version, timeout_seconds=seconds
+                    self.resource,
+                    *self._selection,
+                    resource_version=version,
+                    timeout_seconds=seconds,
+                    opened=self._alive,
                 )
             ) as events:
                 async for event in events:

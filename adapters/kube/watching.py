@@ -65,7 +65,7 @@ class Watching:
                 buried[key] = uid
             else:
                 after[key] = item
-        ahead = {key for key in self._ahead if _older(version, version_of(before[key]))}
+        ahead = {key for key in self._ahead if older(version, version_of(before[key]))}
         after.update({key: before[key] for key in ahead})
         self.objects, self.version, self.served = after, version, True
         self._ahead, self._buried = ahead, buried
@@ -88,12 +88,12 @@ class Watching:
         if (key := key_of(item)) is None:
             return None
         old = self.objects.get(key)
-        if old is not None and (_older(version_of(item), version_of(old)) or _same(old, item)):
+        if old is not None and (older(version_of(item), version_of(old)) or _same(old, item)):
             return None
         if self._buried.get(key) == _uid(item):
             return None
         # The stream has come past this version and the object is not there: it has gone since.
-        if old is None and self.version and not _older(self.version, version_of(item), unknown=True):
+        if old is None and self.version and not older(self.version, version_of(item), unknown=True):
             return None
         self._ahead.add(key)
         self.objects[key] = item
@@ -129,7 +129,7 @@ class Watching:
         if self._buried.get(key) == _uid(item):
             return None
         if old is not None:
-            if key in self._ahead and _older(version_of(item), version_of(old)):
+            if key in self._ahead and older(version_of(item), version_of(old)):
                 return None
             self._ahead.discard(key)
             if _same(old, item):
@@ -143,7 +143,7 @@ class Watching:
             del self._buried[key]
             return None
         old = self.objects.get(key)
-        if old is None or (key in self._ahead and _older(version_of(item), version_of(old))):
+        if old is None or (key in self._ahead and older(version_of(item), version_of(old))):
             return None
         self._ahead.discard(key)
         del self.objects[key]
@@ -175,7 +175,7 @@ def _metadata_text(item: Object, field: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _older(one: str, other: str, *, unknown: bool = False) -> bool:
+def older(one: str, other: str, *, unknown: bool = False) -> bool:
     """Whether `one` is before `other`; `unknown` where that cannot be told."""
     if not (_decimal(one) and _decimal(other)):
         return unknown

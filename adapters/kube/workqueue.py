@@ -1,7 +1,7 @@
 """The queue of keys that workers wait on: `queueing` with a clock and an event loop.
 
-Any number of workers: `key = await queue.get()`, work, `forget(key)` or `retry(key)`, and always `done(key)`. All other
-methods return at once and may be called from callbacks; all of them belong to one event loop.
+Any number of workers: `key = await queue.get()`, work, `forget(key)` or `retry(key)`, and always `done(key)`, until the
+key is None. All other methods return at once and may be called from callbacks; all of them belong to one event loop.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ class WorkQueue(Generic[K]):
         self._news = asyncio.Event()
         # One worker at a time watches the clock and the news; the others wait for their turn, in order.
         self._turn = asyncio.Lock()
+        self._closed = False
 
     def __len__(self) -> int:
         """Keys that wait for a worker."""
@@ -68,12 +69,19 @@ class WorkQueue(Generic[K]):
         self._queue.done(key)
         self._news.set()
 
-    async def get(self) -> K:
-        """The next key; nobody else gets it before `done`."""
+    def close(self) -> None:
+        """Hand out no more keys: whoever waits for one, or asks for the next, gets None."""
+        self._closed = True
+        self._news.set()
+
+    async def get(self) -> K | None:
+        """The next key; nobody else gets it before `done`. None once the queue is closed."""
         async with self._turn:
-            while (key := self._queue.take(self._clock.monotonic())) is None:
+            while not self._closed:
+                if (key := self._queue.take(self._clock.monotonic())) is not None:
+                    return key
                 await self._wait()
-            return key
+            return None
 
     async def _wait(self) -> None:
         self._news.clear()

@@ -1,8 +1,13 @@
 """`5spot controller`: the machine controller."""
 
+import asyncio
+
 import click
 
+from fivespot.cli.leading import Election, election_options, lead
 from fivespot.cli.serving import cluster_options, serve
+
+_LEASE = "5spot-leader"
 
 
 @click.group("controller")
@@ -36,6 +41,7 @@ def command() -> None:
     show_envvar=True,
     help="How many machines are worked on at once.",
 )
+@election_options(_LEASE)
 def run(
     kubeconfig: str | None,
     context: str | None,
@@ -43,6 +49,7 @@ def run(
     allow_local_child: bool,
     force_finalizer_on_timeout: bool,
     workers: int,
+    election: Election,
 ) -> None:
     """Make every ScheduledMachine of the cluster exist, or not, as its provider says. Runs until stopped.
 
@@ -50,13 +57,16 @@ def run(
     installed. From then on it keeps trying: a server that goes away, and a permission that is missing (the log says
     which verb on which resource to grant), can be put right while it runs. SIGTERM and Ctrl-C end it in order, with
     exit status 0.
+
+    Any number of these may run. One of them leads and acts, the others stand by with all they need to know. A leader that loses
+    the lead stops at once, with exit status 1; one that ends in order hands it over at once.
     """
     from fivespot.adapters.clock import SystemClock  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.kube.control.machines import MachineController  # noqa: PLC0415
     from fivespot.adapters.kube.gateway import Gateway  # noqa: PLC0415
     from fivespot.core.decision.policy import Policy  # noqa: PLC0415
 
-    async def drive(gateway: Gateway) -> None:
+    async def drive(gateway: Gateway, stop: asyncio.Event) -> None:
         controller = MachineController(
             gateway,
             SystemClock(),
@@ -64,6 +74,6 @@ def run(
             allow_local_child=allow_local_child,
             workers=workers,
         )
-        await controller.run()
+        await lead(gateway, stop, [controller], election=election, default_name=_LEASE)
 
     serve(drive, kubeconfig=kubeconfig, context=context, log_level=log_level)

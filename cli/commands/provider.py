@@ -4,9 +4,11 @@ import asyncio
 
 import click
 
+from fivespot.cli.leading import Election, election_options, lead
 from fivespot.cli.serving import cluster_options, serve
 
 _NAMES = ("time-based", "capital-markets")
+_LEASE = "5spot-provider"
 
 
 @click.group("provider")
@@ -17,7 +19,10 @@ def command() -> None:
 @command.command("run", short_help="Publish what schedules say, until stopped.")
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[NAME]...")
 @cluster_options
-def run(names: tuple[str, ...], kubeconfig: str | None, context: str | None, log_level: str) -> None:
+@election_options(f"{_LEASE}, and the names that are given")
+def run(
+    names: tuple[str, ...], kubeconfig: str | None, context: str | None, log_level: str, election: Election
+) -> None:
     """Publish what schedules say. Runs until stopped.
 
     NAME is time-based or capital-markets, for TimeBasedSpotSchedule and CapitalMarketsSchedule; both run when none is
@@ -27,6 +32,9 @@ def run(names: tuple[str, ...], kubeconfig: str | None, context: str | None, log
     installed. From then on it keeps trying: a server that goes away, and a permission that is missing (the log says
     which verb on which resource to grant), can be put right while it runs. SIGTERM and Ctrl-C end it in order, with
     exit status 0.
+
+    Any number of these may run. Of those with the same names one leads and publishes, the others stand by. A leader that loses
+    the lead stops at once, with exit status 1; one that ends in order hands it over at once.
     """
     from fivespot._version import BUILT  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.clock import SystemClock  # noqa: PLC0415
@@ -36,10 +44,14 @@ def run(names: tuple[str, ...], kubeconfig: str | None, context: str | None, log
 
     kinds = {"time-based": TIME_BASED, "capital-markets": CAPITAL_MARKETS}
 
-    async def drive(gateway: Gateway) -> None:
-        async with asyncio.TaskGroup() as group:
-            for name in dict.fromkeys(names or _NAMES):
-                controller = ScheduleController(gateway, SystemClock(), kinds[name], clock_trusted_from=BUILT)
-                group.create_task(controller.run(), name=name)
+    chosen = [name for name in _NAMES if name in (names or _NAMES)]
+
+    async def drive(gateway: Gateway, stop: asyncio.Event) -> None:
+        controllers = [
+            ScheduleController(gateway, SystemClock(), kinds[name], clock_trusted_from=BUILT)
+            for name in chosen
+        ]
+        lease = "-".join([_LEASE, *chosen]) if names else _LEASE
+        await lead(gateway, stop, controllers, election=election, default_name=lease)
 
     serve(drive, kubeconfig=kubeconfig, context=context, log_level=log_level)

@@ -17,6 +17,7 @@ from fivespot.core.api.scheduled_machine import (
     ScheduledMachineSpec,
     ScheduledMachineStatus,
     ScheduleReference,
+    SecretKeyReference,
 )
 from fivespot.core.decision.knowledge import Absent, Known
 from fivespot.core.errors import InvalidSpec
@@ -29,7 +30,8 @@ class Intent:
     """What of a spec steers a removal, readable even where the rest of the spec is not.
 
     An object that became invalid can still be killed, reclaimed, disabled and deleted; time-outs that cannot be read
-    are the defaults.
+    are the defaults. A `kubeconfig_secret_ref` that cannot be read has no name: it is not the same as none, which means
+    another Secret, and perhaps another cluster.
     """
 
     enabled: bool = True
@@ -41,6 +43,7 @@ class Intent:
     on_drain_timeout: DrainTimeout = DrainTimeout.FORCE
     reclaim_enabled: bool = False
     rejoin_after: Duration | None = None
+    kubeconfig_secret_ref: SecretKeyReference | None = None
 
 
 @attrs.frozen(kw_only=True)

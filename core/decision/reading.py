@@ -14,6 +14,7 @@ from fivespot.core.api.scheduled_machine import (
     ScheduledMachineSpec,
     ScheduledMachineStatus,
     ScheduleReference,
+    SecretKeyReference,
 )
 from fivespot.core.api.validate import problems_of
 from fivespot.core.decision.manifest import made_of
@@ -88,6 +89,7 @@ def _intent(spec: ScheduledMachineSpec) -> Intent:
         on_drain_timeout=spec.on_drain_timeout,
         reclaim_enabled=bool(spec.kill_if_commands) or spec.reclaim is not None,
         rejoin_after=spec.reclaim.rejoin_after if spec.reclaim is not None else None,
+        kubeconfig_secret_ref=spec.kubeconfig_secret_ref,
     )
 
 
@@ -112,6 +114,11 @@ def _intent_of_invalid(raw: Any) -> Intent:
         node_drain_timeout=read("nodeDrainTimeout", Duration, timeout),
         on_drain_timeout=read("onDrainTimeout", DrainTimeout, _DEFAULTS.on_drain_timeout),
         reclaim_enabled=bool(commands) or isinstance(reclaim, Mapping),
+        kubeconfig_secret_ref=(
+            read("kubeconfigSecretRef", SecretKeyReference, SecretKeyReference(name=""))
+            if fields.get("kubeconfigSecretRef") is not None
+            else None
+        ),
     )
 
 

@@ -334,6 +334,16 @@ USAGE = [
         says=("'moon-phase' is not one of 'time-based', 'capital-markets'",),
     ),
     Usage(
+        id="a leader that could not stop before the next one begins",
+        arguments=("controller", "run", "--lease-duration", "10"),
+        says=("'--lease-duration'", "10 is refused", "longer than renew_deadline (10 s)"),
+    ),
+    Usage(
+        id="a renewal that could not be in time",
+        arguments=("provider", "run", "--retry-period", "9"),
+        says=("'--renew-deadline'", "10 is refused", "longer than 1.2 times retry_period (9 s)"),
+    ),
+    Usage(
         id="no workers",
         arguments=("controller", "run", "--workers", "0"),
         says=("'--workers'", "0 is not in the range"),

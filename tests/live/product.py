@@ -34,6 +34,7 @@ class Process:
 
     command: Sequence[str]
     log: Path
+    environment: Mapping[str, str] = attrs.field(factory=dict)
     popen: "subprocess.Popen[bytes] | None" = None
 
     def start(self) -> None:
@@ -44,7 +45,7 @@ class Process:
                 stdout=log,
                 stderr=log,
                 cwd=self.log.parent,
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                env=os.environ | {"PYTHONPATH": str(ROOT)} | dict(self.environment),
             )
 
     def kill(self) -> None:
@@ -133,12 +134,16 @@ class World:
 
     def writes(self, *users: str, since: datetime | None = None) -> list[dict[str, Any]]:
         """What these users wrote, from the audit log, in order; Events and the renewal of Leases left out."""
+        changes = ("create", "update", "patch", "delete")
+        return [event for event in self.requests(*users, since=since) if event["verb"] in changes]
+
+    def requests(self, *users: str, since: datetime | None = None) -> list[dict[str, Any]]:
+        """What these users read or wrote, and the ends of what they watched; Events and Leases left out."""
         start = f"{since:%Y-%m-%dT%H:%M:%S.%f}Z" if since is not None else ""
         return [
             event
             for event in self.plane.audit_events()
             if event["user"].get("username") in users  # a request that nobody made has none
-            and event["verb"] in ("create", "update", "patch", "delete")
             and event.get("objectRef", {}).get("resource") not in ("events", "leases")
             and event["stage"] == "ResponseComplete"
             and event["requestReceivedTimestamp"] >= start

@@ -13,7 +13,7 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.pytest_plugin import StartControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.live import product
-from tests.live.product import ROOT, Process
+from tests.live.product import Process
 
 STRANGER = "test:stranger"
 COMMANDS = [
@@ -32,8 +32,7 @@ def plane(start_control_plane: StartControlPlane) -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def with_crds(plane: ControlPlane) -> ControlPlane:
     """The same, with our CRDs; tests that need it come after those that need it without."""
-    plane.kubectl("apply", "-f", str(ROOT / "deploy" / "crds"))
-    plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "-l", "!none")
+    product.install(plane)
     return plane
 
 
@@ -93,6 +92,10 @@ def _rule(group: str, resource: str, *verbs: str) -> dict[str, list[str]]:
     return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
 
 
+def _let_it_lead(plane: ControlPlane) -> None:
+    _grant(plane, "lead", _rule("coordination.k8s.io", "leases", "get", "list", "watch", "create", "update"))
+
+
 def _wait_for_line(process: Process, *parts: str) -> str:
     def found() -> list[str]:
         return [line for line in process.log.read_text().splitlines() if all(part in line for part in parts)]
@@ -122,6 +125,12 @@ def test_the_controller_names_the_permission_that_is_missing_and_works_once_it_i
             f'WARNING list scheduledmachines.{group}: scheduledmachines.{group} is forbidden: User "{STRANGER}"',
             f'grant verb "list" on resource "scheduledmachines" in API group "{group}" in a ClusterRole',
         )
+        _wait_for_line(
+            controller,
+            "WARNING Lease 5spot-system/5spot-leader: ",
+            'grant verb "get" on resource "leases" in API group "coordination.k8s.io" in namespace 5spot-system',
+        )
+        _let_it_lead(with_crds)
         _grant(with_crds, "see-machines", _rule(group, "scheduledmachines", "list"))
         _wait_for_line(controller, 'grant verb "watch" on resource "scheduledmachines"')
         _grant(with_crds, "see-machines", _rule(group, "scheduledmachines", "list", "watch"))
@@ -141,6 +150,7 @@ def test_a_provider_names_the_permission_that_is_missing_and_publishes_once_it_i
 ) -> None:
     group, resource = "spotschedules.5spot.finos.org", "timebasedspotschedules"
     with_crds.kubectl("create", "namespace", "unpublished")
+    _let_it_lead(with_crds)
     with_crds.kubectl("apply", "-f", "-", input=json.dumps(product.open_now("unpublished")))
     kubeconfig = with_crds.kubeconfig(STRANGER)
     line = [

@@ -61,6 +61,7 @@ def test_a_fleet_lives_through_a_day(world: World) -> None:
     assert world.get(day, "machines.cluster.x-k8s.io") == []
 
     _the_window_opens(world, day, opens)
+    _it_cost_no_more_than_it_must(world, day, opens)
     _the_provider_is_deleted(world, day)
     _it_comes_back_closed(world, day)
     _people_overrule_it(world, day)
@@ -94,6 +95,28 @@ def _the_window_opens(world: World, day: str, opens: datetime) -> None:
     assert "ReconcileSucceeded" in described.partition("Events:")[2]
 
 
+def _it_cost_no_more_than_it_must(world: World, day: str, opens: datetime) -> None:
+    """Three creates, then a status that says it all; nothing was read for it: the streams had told."""
+    targets = [
+        event.get("objectRef", {}) | {"verb": event["verb"]}
+        for event in world.requests(CONTROLLER, since=opens)
+    ]
+    asked = [target for target in targets if target.get("namespace") == day]
+    for name in NAMES:
+        # A list has no name.
+        of_it = [target for target in asked if target.get("name") in (name, None)]
+        assert [_call(target) for target in of_it[:4]] == [
+            "create k0sworkerconfigs",
+            "create remotemachines",
+            "create machines",
+            "patch scheduledmachines/status",
+        ]
+
+
+def _call(target: dict[str, Any]) -> str:
+    return f"{target['verb']} {'/'.join(filter(None, (target['resource'], target.get('subresource'))))}"
+
+
 def _the_provider_is_deleted(world: World, day: str) -> None:
     before = datetime.now(UTC)
     uids = {item["metadata"]["uid"] for item in world.get(day, CREATED[0])}
@@ -119,14 +142,8 @@ def _the_provider_is_deleted(world: World, day: str) -> None:
 
 
 def _it_comes_back_closed(world: World, day: str) -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "db", "namespace": day},
-        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "db"}}},
-    }
     world.apply(
-        budget,
+        _budget(day, "db", "db", at_least=2),
         *(_pod(day, f"db-{name}", name, app="db") for name in NAMES),
         _pod(day, "free", "desk-1", app="web"),
     )
@@ -221,8 +238,43 @@ def test_a_strangers_machine_of_that_name_is_never_touched(world: World) -> None
         world.stand_in.start()
 
 
+def test_a_pod_that_cannot_be_evicted_at_all_keeps_no_other_waiting(world: World) -> None:
+    """The API server refuses to evict a pod with two budgets for good; the other one waits for its own budget only."""
+    namespace = "budgets"
+    product.namespace_with_cluster(world, namespace, "grid")
+    world.apply(product.open_now(namespace), machine(namespace, "box-b"))
+    world.wait_for_phases(namespace, {"box-b": "Active"})
+    world.apply(
+        *(_budget(namespace, name, app) for name, app in (("a1", "a"), ("a2", "a"), ("b", "b"))),
+        *(_pod(namespace, f"pod-{app}", "box-b", app=app) for app in ("a", "b")),
+    )
+    wait_until(
+        lambda: world.get(namespace, "pdb", "b").get("status", {}).get("currentHealthy"),
+        seconds=30,
+        what="the budget has seen its pod",
+    )
+    world.apply(product.closed_now(namespace))
+
+    def blocked() -> list[str]:
+        return (world.get(namespace, "sm", "box-b")["status"].get("shutdown") or {}).get("blockedBy") or []
+
+    named = ["budgets/pod-b: PodDisruptionBudget b"]
+    wait_until(lambda: blocked() == named, seconds=20, what="the protected pod is named")
+    assert "evict budgets/pod-a" in world.controller.log.read_text()
+    world.plane.kubectl("delete", "pdb", "b", "-n", namespace)
+    wait_until(
+        lambda: world.get(namespace, "pod", "pod-b") is None, seconds=20, what="the protected pod is gone"
+    )
+    assert world.get(namespace, "pod", "pod-a") is not None
+    world.plane.kubectl("delete", "pdb", "--all", "-n", namespace)
+    world.wait_for_phases(namespace, {"box-b": "Inactive"})
+
+
 @pytest.mark.parametrize("writes", [1, 2, 3, 4, 5, 7, 9])
-def test_a_controller_killed_after_any_write_ends_in_the_same_place(world: World, writes: int) -> None:
+def test_a_controller_killed_after_any_write_ends_in_the_same_place(
+    world: World, story: tuple[list[dict[str, Any]], datetime, datetime], writes: int
+) -> None:
+    _, _, closes = story
     namespace = f"crash-{writes}"
     product.namespace_with_cluster(world, namespace, "grid")
     world.apply(product.closed_now(namespace), machine(namespace, f"box-{writes}"))
@@ -232,11 +284,16 @@ def test_a_controller_killed_after_any_write_ends_in_the_same_place(world: World
         (product.open_now(namespace), "Active", 1),
         (product.closed_now(namespace), "Inactive", 0),
     ):
+        # Not while the story on the side has its turn: who is dead then tells it late, or not at all.
+        wait_until(
+            lambda: not timedelta(seconds=-2) < closes - datetime.now(UTC) < timedelta(seconds=5),
+            seconds=20,
+            what="the story's turn is over",
+        )
         begun = datetime.now(UTC)
         world.apply(document)
         _wait_for_writes(world, namespace, begun, writes, until=phase)
-        world.controller.kill()
-        world.controller.start()
+        world.crash_controller()
         world.wait_for_phases(namespace, {name: phase})
         assert len(world.get(namespace, CREATED[0])) == count
         created = [
@@ -299,7 +356,7 @@ def test_the_live_story_is_the_one_that_was_simulated(
 
 
 def test_at_rest_nothing_is_written(world: World) -> None:
-    """Twenty seconds with nothing going on: no write by any of our processes."""
+    """Twenty seconds with nothing going on: no write by any of our processes, but the renewal of their Leases."""
     wait_until(
         lambda: (
             not world.writes(CONTROLLER, IN_CHILD, PROVIDER, since=datetime.now(UTC) - timedelta(seconds=3))
@@ -318,6 +375,15 @@ def test_both_processes_end_in_order_on_sigterm(world: World) -> None:
         assert process.stop() == 0
         assert "Traceback" not in process.log.read_text()
         process.start()
+
+
+def _budget(namespace: str, name: str, app: str, at_least: int = 1) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"minAvailable": at_least, "selector": {"matchLabels": {"app": app}}},
+    }
 
 
 def _pod(namespace: str, name: str, node: str, **labels: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests import builders
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.live import product
-from tests.live.product import PROVIDER, ROOT, Process, World
+from tests.live.product import PROVIDER, Process, World
 
 NAMESPACE = "schedules"
 
@@ -21,8 +21,7 @@ NAMESPACE = "schedules"
 def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The provider process for every schedule kind, and nothing else of ours."""
     folder = tmp_path_factory.mktemp("provider")
-    control_plane.kubectl("apply", "-f", str(ROOT / "deploy" / "crds"))
-    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "-l", "!none")
+    product.install(control_plane)
     kubeconfig = control_plane.kubeconfig(PROVIDER, product.ADMINS)
     process = Process(
         [sys.executable, "-m", "fivespot", "provider", "run", "--kubeconfig", str(kubeconfig)],

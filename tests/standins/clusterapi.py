@@ -19,6 +19,7 @@ from fivespot.adapters.kube.resources import LEASES, NODES, PODS, Object, Resour
 
 LEASE_NAMESPACE = "kube-node-lease"
 HEARTBEAT = 10.0
+JOIN = 0.5
 FINALIZER = "machine.cluster.x-k8s.io"
 MACHINES = Resource("cluster.x-k8s.io", "v1beta2", "machines", "Machine", namespaced=True)
 BOOTSTRAPS = Resource(
@@ -40,6 +41,7 @@ class StandIn:
         self._gateway = gateway
         self._dirty: asyncio.Queue[tuple[Resource, str, str]] = asyncio.Queue()
         self._nodes: set[str] = set()
+        self._joins: dict[str, float] = {}
         self.hold_pods: set[str] = set()
 
     async def run(self) -> None:
@@ -115,12 +117,20 @@ class StandIn:
         provider_id = f"stand-in://{namespace}/{name}"
         if machine["spec"].get("providerID") != provider_id:
             await self._patch(MACHINES, namespace, name, {"spec": {"providerID": provider_id}})
+        if (left := self._until_joined(meta["uid"])) > 0:
+            asyncio.get_running_loop().call_later(left, self._dirty.put_nowait, (MACHINES, namespace, name))
+            return
         await self._node(name, provider_id)
         if not machine.get("status", {}).get("nodeRef"):
             status = {"phase": "Running", "nodeRef": {"name": name}}
             await self._gateway.merge_patch(
                 MACHINES, namespace, name, {"status": status}, subresource="status"
             )
+
+    def _until_joined(self, uid: str) -> float:
+        """Seconds until a host's kubelet is there: no host boots in no time, and what it does is seen in order."""
+        now = asyncio.get_running_loop().time()
+        return self._joins.setdefault(uid, now + JOIN) - now
 
     async def _own(self, resource: Resource, namespace: str, name: str, owner: dict[str, Any]) -> None:
         body = await self._gateway.get(resource, namespace, name)

@@ -7,13 +7,14 @@ cluster is asked instead.
 import asyncio
 import base64
 import binascii
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
 
 from fivespot.adapters.kube.control.watches import Stream, Watches
-from fivespot.adapters.kube.errors import Forbidden, NotFound, Unauthorized
+from fivespot.adapters.kube.errors import ApiError, Forbidden, NotFound, Unauthorized
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.kubeconfig import KubeconfigRejected
 from fivespot.adapters.kube.reflector import Reflector
@@ -26,7 +27,12 @@ from fivespot.core.names import KUBECONFIG_SECRET_KEY, KUBECONFIG_SECRET_SUFFIX
 from fivespot.core.ports import Clock
 
 NODES_STREAM: Final = Stream(group="", kind="Node", version="v1")
+_LOG: Final = logging.getLogger(__name__)
 _AGAIN: Final = 10.0
+_SILENT: Final = 15.0
+"""Seconds without a word from a child cluster whose stream fails, after which it cannot be seen."""
+_LISTEN: Final = 5.0
+"""Seconds between looks at whether a child is silent; nothing is asked of it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,7 +46,7 @@ class ChildKey:
 
 def child_key(machine: MachineView) -> ChildKey:
     """The Secret that a machine names, else Cluster API's `<clusterName>-kubeconfig`."""
-    named = machine.spec.kubeconfig_secret_ref if machine.spec is not None else None
+    named = machine.intent.kubeconfig_secret_ref
     namespace = machine.metadata.namespace
     if named is not None:
         return ChildKey(namespace=namespace, secret=named.name, entry=named.key)
@@ -63,6 +69,12 @@ class Child:
     def nodes(self) -> Reflector | None:
         """The Nodes, None until they are being read."""
         return self.watches.reflector(NODES_STREAM)
+
+    @property
+    def silence(self) -> ApiError | None:
+        """Why nothing has been heard for so long that what is known of it is not to be relied on; None when all is well."""
+        nodes = self.nodes
+        return nodes.failing if nodes is not None and nodes.age > _SILENT else None
 
     async def close(self) -> None:
         """Stop the streams and close the client."""
@@ -115,7 +127,7 @@ class Children:
         if entry is None:
             entry = self._entries[key] = _Entry()
             entry.task = asyncio.get_running_loop().create_task(
-                self._connect(key, entry), name=f"child {key.namespace}/{key.secret}"
+                self._keep(key, entry), name=f"child {key.namespace}/{key.secret}"
             )
         entry.users.add(user)
 
@@ -138,13 +150,14 @@ class Children:
         entries = list(self._entries.values())
         self._entries.clear()
         self._by_user.clear()
-        for entry in entries:
-            await self._stop(entry)
-        await asyncio.gather(*self._stopping)
+        stopping = (self._stop(entry) for entry in entries)
+        await asyncio.gather(*stopping, *self._stopping, return_exceptions=True)
 
     def _leave(self, user: str, key: ChildKey) -> None:
         entry = self._entries[key]
         entry.users.discard(user)
+        if entry.child is not None:
+            entry.child.watches.want(user, ())
         if not entry.users:
             del self._entries[key]
             task = asyncio.get_running_loop().create_task(self._stop(entry))
@@ -158,36 +171,56 @@ class Children:
         if entry.child is not None:
             await entry.child.close()
 
-    async def _connect(self, key: ChildKey, entry: _Entry) -> None:
+    async def _keep(self, key: ChildKey, entry: _Entry) -> None:
+        """Connect, then listen for as long as the child is used."""
+        gateway = await self._connected(key, entry)
+        entry.child = child = self._made(key, entry, gateway)
+        entry.told = False
+        self._on_state(key, frozenset(entry.users))
+        silent = False
+        while True:
+            # A child that falls silent, and one that comes back without any change, have no event of their own.
+            await self._clock.sleep_until(self._clock.monotonic() + _LISTEN)
+            if (child.silence is not None) is not silent:
+                silent = not silent
+                self._on_state(key, frozenset(entry.users))
+
+    async def _connected(self, key: ChildKey, entry: _Entry) -> Gateway:
         """Read the kubeconfig until it can be used; what is wrong is told to whoever waits."""
         while True:
             try:
-                gateway = await Gateway.from_kubeconfig(
-                    await self._kubeconfig(key), allow_local=self._allow_local
+                return await Gateway.from_kubeconfig(
+                    await self._kubeconfig(key), allow_local=self._allow_local, fence=self._gateway.fence
                 )
             except FivespotError as error:
                 found = unreachable(error, "")
-                why = Unknown(found.reason, f"Secret {key.namespace}/{key.secret}: {found.why}")
-                if why != entry.why:
-                    entry.why, entry.told = why, True
-                    self._on_state(key, frozenset(entry.users))
-                await self._clock.sleep_until(self._clock.monotonic() + _AGAIN)
-            else:
-                entry.child, entry.told = self._made(key, entry, gateway), False
+            except Exception as error:  # noqa: BLE001 - see below
+                # Anything may be in a Secret; nobody waits for this task, and what ended it would never be seen.
+                _LOG.exception("Secret %s/%s: no way to connect", key.namespace, key.secret)
+                found = Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, str(error) or type(error).__name__)
+            why = Unknown(found.reason, f"Secret {key.namespace}/{key.secret}: {found.why}")
+            if why != entry.why:
+                entry.why, entry.told = why, True
                 self._on_state(key, frozenset(entry.users))
-                return
+            await self._clock.sleep_until(self._clock.monotonic() + _AGAIN)
 
     def _made(self, key: ChildKey, entry: _Entry, gateway: Gateway) -> Child:
         watches = Watches(
             gateway,
             self._clock,
             on_change=lambda stream, old, new: self._on_change(key, stream, old, new),
-            on_state=lambda _stream, users: self._on_state(key, users | frozenset(entry.users)),
+            # Nodes matter to all of them; the pods of one Node to whoever asked for them.
+            on_state=lambda stream, users: self._on_state(
+                key, frozenset(entry.users) if stream == NODES_STREAM else users
+            ),
         )
         watches.want("nodes", [NODES_STREAM])
         return Child(gateway, watches)
 
     async def _kubeconfig(self, key: ChildKey) -> str:
+        if not key.secret:
+            message = "spec.kubeconfigSecretRef cannot be read"
+            raise KubeconfigMissing(message)
         try:
             secret = await self._gateway.get(SECRETS, key.namespace, key.secret)
         except NotFound as error:

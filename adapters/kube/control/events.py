@@ -5,7 +5,7 @@ import logging
 import socket
 from typing import Final
 
-from fivespot.adapters.kube.errors import ApiError
+from fivespot.adapters.kube.errors import ApiError, LeadershipLost
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import EVENTS
 from fivespot.core.api.common import Metadata
@@ -59,6 +59,10 @@ class EventRecorder:
         except asyncio.QueueFull:
             self.dropped += 1
 
+    async def published(self) -> None:
+        """Return once nothing is waiting, while `run` is at work."""
+        await self._queue.join()
+
     async def run(self) -> None:
         """Publish for ever."""
         while True:
@@ -67,5 +71,10 @@ class EventRecorder:
             namespace = metadata["namespace"] if isinstance(metadata, dict) else None
             try:
                 await self._gateway.create(EVENTS, namespace, body)
+            except LeadershipLost:
+                raise
             except ApiError as error:
                 _LOG.warning("an event could not be published: %s", error)
+            except Exception:  # noqa: BLE001 - an event is worth less than what it tells of
+                _LOG.exception("an event could not be published")
+            self._queue.task_done()

@@ -5,7 +5,7 @@ Deciding is the core's; this is the loop around it.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -21,21 +21,21 @@ from fivespot.adapters.kube.control.observe import (
     streams_of,
 )
 from fivespot.adapters.kube.control.perform import Outcome, Performer
-from fivespot.adapters.kube.control.watches import Stream, Watches
-from fivespot.adapters.kube.errors import ApiError, Conflict, NotFound
+from fivespot.adapters.kube.control.watches import Stream, Watches, labels_of
+from fivespot.adapters.kube.errors import ApiError, Conflict, LeadershipLost, NotFound
 from fivespot.adapters.kube.gateway import Gateway
-from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object, Resource
 from fivespot.adapters.kube.workqueue import WorkQueue
 from fivespot.core.api.codec import encode
 from fivespot.core.api.kinds import SCHEDULED_MACHINE
 from fivespot.core.decision.actions import Decision
 from fivespot.core.decision.decide import decide
+from fivespot.core.decision.knowledge import Unknown
 from fivespot.core.decision.observation import Failure, MachineView
 from fivespot.core.decision.policy import DEFAULT_POLICY, Policy
 from fivespot.core.decision.reading import read_machine
 from fivespot.core.errors import InvalidSpec
-from fivespot.core.names import FIELD_MANAGER, MACHINE_LABEL
+from fivespot.core.names import FIELD_MANAGER
 from fivespot.core.ports import Clock
 
 _LOG: Final = logging.getLogger(__name__)
@@ -87,27 +87,40 @@ class MachineController:
         self._observer = Observer(gateway, self._watches, self._children, clock)
         self._events = EventRecorder(gateway, clock)
 
-    async def run(self) -> None:
-        """Run until cancelled.
+    async def run(self, won: Callable[[], Awaitable[object]]) -> None:
+        """Watch at once, and work from when `won()` returns until `stop` is called, or until cancelled.
 
         Raises:
+            LeadershipLost: nothing may be written any more.
             KindNotServed: the ScheduledMachine CRD is not installed.
         """
         resource = await self._gateway.resolve(MACHINES.group, MACHINES.kind, MACHINES.version)
         performer = Performer(self._gateway, self._watches, self._children, resource, MACHINES)
         self._watches.want("controller", [MACHINES])
         try:
+            await won()
+            # Whatever was seen meanwhile was somebody else's to act on; now it is ours.
+            self._enqueue(self._views.keys())
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._events.run(), name="events")
-                for number in range(self._workers):
+                telling = group.create_task(self._events.run(), name="events")
+                workers = [
                     group.create_task(self._work(resource, performer), name=f"worker {number}")
+                    for number in range(self._workers)
+                ]
+                await asyncio.wait(workers)
+                await self._events.published()
+                telling.cancel()
         finally:
             await self._watches.close()
             await self._children.close()
 
+    def stop(self) -> None:
+        """Take no more work: `run` returns when what is in hand is done."""
+        self._queue.close()
+
     # What happens outside
 
-    def _enqueue(self, keys: "frozenset[str] | set[str]") -> None:
+    def _enqueue(self, keys: Iterable[str]) -> None:
         for key in keys:
             if key in self._views:
                 self._queue.add(key)
@@ -121,12 +134,13 @@ class MachineController:
         if stream == MACHINES:
             self._machine_changed(f"{namespace}/{name}", new)
             return
-        label = (metadata.get("labels") or {}).get(MACHINE_LABEL) if stream.labels else None
-        if label is not None:
-            key = f"{namespace}/{label}"
-            if stream == CAPI_MACHINES and key in self._views:
+        if stream.label is not None:
+            # A label that was changed concerns two machines.
+            names = {labels_of(version).get(stream.label) for version in (old, new) if version is not None}
+            keys = {f"{namespace}/{of}" for of in names if of}
+            for key in keys & self._views.keys() if stream == CAPI_MACHINES else ():
                 self._index_node(key, self._views[key][1])
-            self._enqueue({key})
+            self._enqueue(keys)
         elif stream == CLUSTERS:
             self._enqueue(self._by_cluster.of((namespace, name)))
         else:
@@ -137,13 +151,16 @@ class MachineController:
             self._forget(key)
             return
         version = str((new.get("metadata") or {}).get("resourceVersion") or "")
+        before = self._views.get(key)
         try:
-            before = self._views.get(key)
             view = read_machine(new, before[1] if before is not None else None)
         except InvalidSpec as error:
             _LOG.error("ScheduledMachine %s cannot be read and is left alone: %s", key, error)
             self._views.pop(key, None)
             return
+        if before is not None and before[1].metadata.uid != view.metadata.uid:
+            # What was remembered is about another object of that name.
+            self._memory.pop(key, None)
         self._views[key] = (version, view)
         self._index(key, view)
         self._queue.add(key)
@@ -168,6 +185,7 @@ class MachineController:
             status.node_ref.name if status.node_ref else "",
             status.last_node.name if status.last_node else "",
             status.provider_id or "",
+            status.reclaim.node.name if status.reclaim and status.reclaim.node else "",
             ((capi or {}).get("spec") or {}).get("providerID") or "",
             (((capi or {}).get("status") or {}).get("nodeRef") or {}).get("name") or "",
         }
@@ -175,12 +193,10 @@ class MachineController:
         self._by_node.put(key, [(child, token) for token in found if token])
 
     def _forget(self, key: str) -> None:
-        found = self._views.pop(key, None)
+        self._views.pop(key, None)
         self._memory.pop(key, None)
         for index in (self._by_provider, self._by_cluster, self._by_node):
             index.put(key, ())
-        if found is not None:
-            self._observer.release(child_key(found[1]), key)
         self._watches.want(key, ())
         self._children.want(key, None)
         self._queue.forget(key)
@@ -200,10 +216,11 @@ class MachineController:
     # The loop
 
     async def _work(self, resource: Resource, performer: Performer) -> None:
-        while True:
-            key = await self._queue.get()
+        while (key := await self._queue.get()) is not None:
             try:
                 await self._reconcile(resource, performer, key)
+            except LeadershipLost:
+                raise
             except ApiError as error:
                 _LOG.warning("ScheduledMachine %s: %s", key, error)
                 self._queue.retry(key)
@@ -216,31 +233,36 @@ class MachineController:
     async def _reconcile(self, resource: Resource, performer: Performer, key: str) -> None:
         found = self._views.get(key)
         if found is None:
+            self._queue.forget(key)
             return
         version, view = found
         memory = self._memory.setdefault(key, Memory())
-        if self._observer.pending(view) and memory.waited(self._clock.monotonic()) < _PATIENCE:
+        if not self._observer.pending(view):
+            memory.waiting_since = None
+        elif (left := _PATIENCE - memory.waited(self._clock.monotonic())) > 0:
             # Whatever is on its way wakes this machine when it is there.
-            self._queue.add_at(key, self._clock.monotonic() + _PATIENCE)
+            self._queue.add_at(key, self._clock.monotonic() + left)
             return
-        memory.waiting_since = None
-        decision, now = await self._decide(view, memory)
+        decision, now, unread = await self._decide(view, memory)
         if decision.status != view.status and not await self._write(
             resource, version, view, decision, memory
         ):
             return
         outcome = await performer.perform(view, decision.groups)
+        outcome.outdated = outcome.outdated or unread
         self._remember(key, memory, outcome, now)
-        self._sleep(key, decision.wake_at, now)
+        self._sleep(key, decision.wake_at)
 
-    async def _decide(self, view: MachineView, memory: Memory) -> tuple[Decision, datetime]:
-        obs = self._observer.observe(view, memory)
+    async def _decide(self, view: MachineView, memory: Memory) -> tuple[Decision, datetime, bool]:
+        """The decision, its instant, and whether something could not be read live: no stream tells when it can be."""
+        obs, unread = self._observer.observe(view, memory), False
         for _ in range(_CONFIRMATIONS):
             now = self._clock.now()
             decision = decide(obs, now, self._policy)
             if not decision.confirm:
-                return decision, now
+                return decision, now, unread
             obs = await self._observer.confirm(obs, decision.confirm)
+            unread = unread or any(isinstance(getattr(obs, part.value), Unknown) for part in decision.confirm)
         message = (
             f"decisions about {view.metadata.namespace}/{view.metadata.name} ask for live reads without end"
         )
@@ -260,13 +282,14 @@ class MachineController:
                 resource, meta.namespace, meta.name, patch, subresource="status", field_manager=FIELD_MANAGER
             )
         except Conflict:
-            # The watch brings what the other one wrote; no back-off, the decision is merely out of date.
-            self._queue.add_at(f"{meta.namespace}/{meta.name}", self._clock.monotonic() + 0.05)
+            # Whatever the other one wrote is decided on at once: the watch may take its time to tell.
+            self._queue.retry(f"{meta.namespace}/{meta.name}")
+            self._watches.feed(MACHINES, await self._gateway.get(resource, meta.namespace, meta.name))
             return False
         except NotFound:
             return False
         memory.status_written_at = self._clock.now()
-        self._feed_machine(body)
+        self._watches.feed(MACHINES, body)
         for event in decision.events:
             self._events.record(meta, SCHEDULED_MACHINE.api_version, SCHEDULED_MACHINE.name, event)
         before, after = view.status.phase, decision.status.phase
@@ -281,13 +304,15 @@ class MachineController:
             )
         return True
 
-    def _feed_machine(self, body: Object) -> None:
-        reflector: Reflector | None = self._watches.reflector(MACHINES)
-        if reflector is not None:
-            reflector.feed(body)
-
     def _remember(self, key: str, memory: Memory, outcome: Outcome, now: datetime) -> None:
         failed, before = outcome.failed, memory.failure
+        blocked = tuple(sorted(outcome.blocked, key=lambda entry: entry.uid))
+        changed, memory.blocked = blocked != memory.blocked, blocked
+        memory.tries = memory.tries + 1 if blocked else 0
+        if blocked:
+            # Sooner than a failure is tried again: what fails for one pod must not keep the others waiting.
+            wait = min(_BLOCKED_AT_MOST, _BLOCKED_AT_LEAST * 2 ** min(memory.tries - 1, 10))
+            self._queue.add_at(key, self._clock.monotonic() + wait)
         if failed is not None:
             since = before.since if before is not None and before.step == failed.step else now
             memory.failure = Failure(
@@ -295,19 +320,16 @@ class MachineController:
             )
             _LOG.warning("ScheduledMachine %s: %s", key, failed)
             self._queue.retry(key)
-            return
-        memory.failure = None
-        blocked = tuple(sorted(outcome.blocked, key=lambda entry: entry.uid))
-        changed, memory.blocked = blocked != memory.blocked, blocked
-        memory.tries = memory.tries + 1 if blocked else 0
-        if blocked:
-            wait = min(_BLOCKED_AT_MOST, _BLOCKED_AT_LEAST * 2 ** min(memory.tries - 1, 10))
-            self._queue.add_at(key, self._clock.monotonic() + wait)
-        self._queue.forget(key)
-        if changed or before is not None:
+        elif outcome.outdated:
+            # The watch tells what has changed; if it did so before, or cannot, nothing more may come.
+            self._queue.retry(key)
+        else:
+            memory.failure = None
+            self._queue.forget(key)
+        if changed or (before is not None and memory.failure is None):
             self._queue.add(key)
 
-    def _sleep(self, key: str, wake_at: datetime | None, now: datetime) -> None:
+    def _sleep(self, key: str, wake_at: datetime | None) -> None:
         if wake_at is not None:
-            wait = max(timedelta(), wake_at - now).total_seconds()
+            wait = max(timedelta(), wake_at - self._clock.now()).total_seconds()
             self._queue.add_at(key, self._clock.monotonic() + min(wait, _SLICE))

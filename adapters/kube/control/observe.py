@@ -13,7 +13,6 @@ import attrs
 from fivespot.adapters.kube.control.children import (
     NODES_STREAM,
     Child,
-    ChildKey,
     Children,
     child_key,
     unreachable,
@@ -45,9 +44,7 @@ from fivespot.core.names import CAPI_GROUP, MACHINE_LABEL
 from fivespot.core.ports import Clock
 
 CLUSTERS: Final = Stream(group=CAPI_GROUP, kind="Cluster", version=V1BETA2)
-_SILENT: Final = 15.0
-"""Seconds without a word from a child cluster whose stream fails, after which it cannot be seen."""
-CAPI_MACHINES: Final = Stream(group=CAPI_GROUP, kind=CAPI_MACHINE_KIND, version=V1BETA2, labels=MACHINE_LABEL)
+CAPI_MACHINES: Final = Stream(group=CAPI_GROUP, kind=CAPI_MACHINE_KIND, version=V1BETA2, label=MACHINE_LABEL)
 
 
 @attrs.define(kw_only=True)
@@ -91,7 +88,7 @@ def dependent_stream(machine: MachineView, role: Role) -> Stream | None:
 
 def _stream_of(api_version: str, kind: str) -> Stream:
     group, _, version = api_version.rpartition("/")
-    return Stream(group=group, kind=kind, version=version, labels=MACHINE_LABEL)
+    return Stream(group=group, kind=kind, version=version, label=MACHINE_LABEL)
 
 
 def streams_of(machine: MachineView) -> Iterable[Stream]:
@@ -214,8 +211,8 @@ class Observer:
         if nodes is None or not nodes.synced.is_set():
             why = unreachable(child.watches.fault(NODES_STREAM), "its Nodes are being read")
             return why, why, why
-        if nodes.failing is not None and nodes.age > _SILENT:
-            why = unreachable(nodes.failing, "")
+        if (silence := child.silence) is not None:
+            why = unreachable(silence, "")
             return why, why, why
         node = self._node(machine, capi, nodes)
         last_node: Known[NodeView] = Absent(live=True)
@@ -242,7 +239,7 @@ class Observer:
             return Absent(live=True)
         for body in nodes.items():
             if (body.get("spec") or {}).get("providerID") == wanted:
-                return Present(reading.read_node(body))
+                return _read(body, reading.read_node)
         return Absent()
 
     def _claimed(self, node: NodeView) -> bool:
@@ -253,7 +250,7 @@ class Observer:
 
     def _pods(self, machine: MachineView, child: Child, node: NodeView | None) -> Known[tuple[PodView, ...]]:
         """Listed and watched only while a removal, or a stray Node, needs them."""
-        user = f"{machine.metadata.namespace}/{machine.metadata.name}"
+        user = _user(machine)
         removing = machine.status.shutdown is not None or (
             machine.status.last_node is not None and not machine.status.machine_ref
         )
@@ -266,12 +263,6 @@ class Observer:
         if reflector is None or not reflector.synced.is_set():
             return unreachable(child.watches.fault(stream), "its pods are being listed")
         return Present(tuple(reading.read_pod(body) for body in reflector.items()))
-
-    def release(self, key: ChildKey, user: str) -> None:
-        """Stop watching a node's pods for a machine that is gone."""
-        child = self._children.get(key)
-        if not isinstance(child, Unknown):
-            child.watches.want(user, ())
 
     # Live
 
@@ -304,15 +295,12 @@ class Observer:
         try:
             resource = await self._gateway.resolve(stream.group, stream.kind, stream.version)
             body = await self._gateway.get(resource, namespace, name)
-            found = Present(read(body))
         except NotFound as error:
             return _unknown(error, "") if error.kind_not_served else Absent(live=True)
-        except (ApiError, KindNotServed, InvalidSpec) as error:
+        except (ApiError, KindNotServed) as error:
             return _unknown(error, "")
-        reflector = self._watches.reflector(stream)
-        if reflector is not None:
-            reflector.feed(body)
-        return found
+        self._watches.feed(stream, body)
+        return _read(body, read)
 
     def _live_node(self, obs: Observation) -> Known[NodeView]:
         """A synced Node cache that has none by that provider id is the best that can be known: Nodes have no such index."""
@@ -343,10 +331,12 @@ def _name(reference: ObjectReference | None, default: str) -> str:
 
 def _view(reflector: Reflector, namespace: str | None, name: str, read: Any) -> Known[Any]:
     body: Object | None = reflector.get(namespace, name)
-    if body is None:
-        return Absent()
+    return Absent() if body is None else _read(body, read)
+
+
+def _read(body: Object, read: Any) -> Known[Any]:
     try:
         return Present(read(body))
     except (InvalidSpec, TypeError, ValueError, AttributeError) as error:
         # One undecodable object says nothing about the world.
-        return Unknown(reasons.REFERENCES_INVALID, f"{name} cannot be decoded: {error}")
+        return Unknown(reasons.REFERENCES_INVALID, f"{body['metadata']['name']} cannot be decoded: {error}")

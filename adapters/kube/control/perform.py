@@ -6,7 +6,7 @@ The answer of every write is fed into the cache, so that the next pass sees it. 
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -24,6 +24,7 @@ from fivespot.adapters.kube.errors import (
     Throttled,
 )
 from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import NODES, PODS, Object, Resource
 from fivespot.core.api import reasons
 from fivespot.core.api.codec import decode_metadata
@@ -71,11 +72,13 @@ class Outcome:
     """What came of a decision's actions.
 
     Attributes:
-        failed: the first action that could not be done.
+        failed: the first action that could not be done, one that ended the pass before one that did not.
+        outdated: whether a precondition did not hold: somebody was faster, and the next pass sees what they did.
         blocked: evictions that a budget refused.
     """
 
     failed: StepFailed | None = None
+    outdated: bool = False
     blocked: list[BlockedEviction] = attrs.field(factory=list)
 
 
@@ -97,19 +100,26 @@ class Performer:
         self._machines_stream = machines_stream
 
     async def perform(self, machine: MachineView, groups: tuple[act.Group, ...]) -> Outcome:
-        """Do the groups in order, the members of each in parallel; a failed required group ends it."""
+        """Do the groups in order, the members of each in parallel; a required group that was not done ends it."""
         outcome = Outcome()
         for group in groups:
             results = await asyncio.gather(
                 *(self._one(machine, action, outcome) for action in group.actions), return_exceptions=True
             )
+            failed: StepFailed | None = None
+            outdated = False
             for result in results:
                 if isinstance(result, StepFailed):
-                    outcome.failed = outcome.failed or result
-                elif isinstance(result, BaseException):
+                    failed = failed or result
+                elif isinstance(result, Conflict):
+                    outdated = True
+                elif result is not None:
                     raise result
-            if outcome.failed is not None and group.required:
+            outcome.outdated = outcome.outdated or outdated
+            if group.required and (failed or outdated):
+                outcome.failed = failed or outcome.failed
                 break
+            outcome.failed = outcome.failed or failed
         return outcome
 
     async def _one(self, machine: MachineView, action: act.Action, outcome: Outcome) -> None:
@@ -126,11 +136,8 @@ class Performer:
                     await self._patch_ours(machine, action)
                 case _:
                     await self._in_child(machine, action, outcome)
-        except StepFailed:
-            raise
         except Conflict:
-            # Somebody was faster: the next pass sees what they did.
-            return
+            raise
         except (ApiError, KindNotServed) as error:
             reason = error.reason if isinstance(error, ApiError) else "NotServed"
             raise StepFailed(step, reason or type(error).__name__, str(error)) from error
@@ -159,12 +166,20 @@ class Performer:
         group, _, version = str(action.manifest["apiVersion"]).rpartition("/")
         resource = await self._gateway.resolve(group, str(action.manifest["kind"]), version)
         namespace = machine.metadata.namespace
+        stream = self._stream(machine, action.role)
         try:
-            body = await self._gateway.create(resource, namespace, dict(action.manifest))
-        except AlreadyExists:
+            self._feed(stream, await self._gateway.create(resource, namespace, dict(action.manifest)))
+        except AlreadyExists as error:
             body = await self._gateway.get(resource, namespace, action.name)
             self._require_ours(machine, action, body)
-        self._feed(self._stream(machine, action.role), body)
+            self._feed(stream, body)
+            if _going(body):
+                raise Conflict(
+                    error.asked, status=error.status, reason=error.reason, message=error.message
+                ) from error
+        except Conflict as error:
+            # A create has no precondition: a quota was being counted, and nothing was created.
+            raise StepFailed(_step(action), error.reason, str(error)) from error
 
     def _require_ours(self, machine: MachineView, action: act.Create, body: Object) -> None:
         """An object of ours is success; one that is going is waited for; anything else is never adopted."""
@@ -186,21 +201,10 @@ class Performer:
         namespace = machine.metadata.namespace
         stream = self._stream(machine, action.role)
         reflector = self._watches.reflector(stream) if stream is not None else None
-        try:
-            body = await self._gateway.delete(
-                resource, namespace, target.name, uid=target.uid, propagation="Background"
-            )
-        except Conflict:
-            # Another object by now: there is nothing of ours to delete.
-            return
-        except NotFound:
-            body = None
-        if reflector is None:
-            return
-        if body is not None and (body.get("metadata") or {}).get("deletionTimestamp"):
-            reflector.feed(body)
-        else:
-            reflector.forget(namespace, target.name, target.uid)
+        deletion = self._gateway.delete(
+            resource, namespace, target.name, uid=target.uid, propagation="Background"
+        )
+        await _deleted(deletion, reflector, namespace, target.name, target.uid)
 
     async def _patch_ours(
         self, machine: MachineView, action: act.AnnotateMachine | act.LabelMachine | act.AdoptOwner
@@ -252,11 +256,13 @@ class Performer:
             case act.EvictPod():
                 await self._evict(child, action, outcome)
             case act.DeletePod():
-                await _ignoring_gone(
-                    child.gateway.delete(PODS, action.namespace, action.name, uid=action.uid, grace_seconds=0)
+                deletion = child.gateway.delete(
+                    PODS, action.namespace, action.name, uid=action.uid, grace_seconds=0
                 )
+                await _deleted(deletion, None, action.namespace, action.name, action.uid)
             case act.DeleteNode():
-                await _ignoring_gone(child.gateway.delete(NODES, None, action.node, uid=action.uid))
+                deletion = child.gateway.delete(NODES, None, action.node, uid=action.uid)
+                await _deleted(deletion, child.nodes, None, action.node, action.uid)
             case act.ClearReclaimRequest():
                 await self._clear_request(child, action)
             case _:
@@ -317,16 +323,32 @@ class Performer:
             child.nodes.feed(body)
 
     def _feed(self, stream: Stream | None, body: Object) -> None:
-        reflector = self._watches.reflector(stream) if stream is not None else None
-        if reflector is not None:
-            reflector.feed(body)
+        if stream is not None:
+            self._watches.feed(stream, body)
 
 
-async def _ignoring_gone(call: Any) -> None:
+async def _deleted(
+    deletion: Awaitable[Object | None],
+    reflector: Reflector | None,
+    namespace: str | None,
+    name: str,
+    uid: str | None,
+) -> None:
+    """Delete, and let the cache know: what is gone already is as good as deleted."""
     try:
-        await call
+        body = await deletion
     except NotFound:
+        body = None
+    if reflector is None:
         return
+    if body is not None and _going(body):
+        reflector.feed(body)
+    else:
+        reflector.forget(namespace, name, uid)
+
+
+def _going(body: Object) -> bool:
+    return bool((body.get("metadata") or {}).get("deletionTimestamp"))
 
 
 def _adopted(body: Object, machine: MachineView) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 import attrs
 
 from fivespot.adapters.kube.control.watches import Stream, Watches
-from fivespot.adapters.kube.errors import ApiError, Conflict, NotFound
+from fivespot.adapters.kube.errors import ApiError, Conflict, LeadershipLost, NotFound
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import Object, Resource
 from fivespot.adapters.kube.workqueue import WorkQueue
@@ -51,20 +52,29 @@ class ScheduleController:
             gateway, clock, on_change=self._changed, on_state=lambda _stream, _users: None
         )
 
-    async def run(self) -> None:
-        """Run until cancelled.
+    async def run(self, won: Callable[[], Awaitable[object]]) -> None:
+        """Watch at once, and publish from when `won()` returns until `stop` is called, or until cancelled.
 
         Raises:
+            LeadershipLost: nothing may be written any more.
             KindNotServed: the CRD is not installed.
         """
         resource = await self._gateway.resolve(self._stream.group, self._stream.kind, self._stream.version)
         self._watches.want("controller", [self._stream])
         try:
+            await won()
+            # Whatever was seen meanwhile was somebody else's to publish; now it is ours.
+            for key in self._known:
+                self._queue.add(key)
             async with asyncio.TaskGroup() as group:
                 for number in range(self._workers):
                     group.create_task(self._work(resource), name=f"{self._kind.name} worker {number}")
         finally:
             await self._watches.close()
+
+    def stop(self) -> None:
+        """Take no more work: `run` returns when what is in hand is done."""
+        self._queue.close()
 
     def _changed(self, _stream: Stream, old: Object | None, new: Object | None) -> None:
         body = new if new is not None else old
@@ -89,14 +99,15 @@ class ScheduleController:
             return error.below("spec")
 
     async def _work(self, resource: Resource) -> None:
-        while True:
-            key = await self._queue.get()
+        while (key := await self._queue.get()) is not None:
             try:
                 await self._publish(resource, key)
                 self._queue.forget(key)
             except (NotFound, Conflict):
                 # Gone, or changed: the watch says so, and the key comes again.
                 pass
+            except LeadershipLost:
+                raise
             except ApiError as error:
                 _LOG.warning("%s %s: %s", self._kind.name, key, error)
                 self._queue.retry(key)
@@ -134,9 +145,7 @@ class ScheduleController:
                 subresource="status",
                 field_manager=PROVIDER_FIELD_MANAGER,
             )
-            reflector = self._watches.reflector(self._stream)
-            if reflector is not None:
-                reflector.feed(body)
+            self._watches.feed(self._stream, body)
             if made.status.active is not stored.active:
                 answer = "active" if made.status.active else "inactive"
                 _LOG.info("%s %s: %s", self._kind.name, key, answer)

@@ -1,7 +1,8 @@
 """One stream per kind in use, whatever the number of machines: it starts with the first user and stops with the last."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final, TypeAlias
 
@@ -11,21 +12,28 @@ from fivespot.adapters.kube.errors import ApiError, KindNotServed
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object, Resource
+from fivespot.adapters.kube.watching import Key
 from fivespot.core.errors import FivespotError
 from fivespot.core.ports import Clock
 
+_LOG: Final = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 30.0
 _TRY_AGAIN: Final = 5.0
 
 
 @attrs.frozen(kw_only=True)
 class Stream:
-    """What is watched: a kind, and which of its objects. The version is found out, the asked one preferred."""
+    """What is watched: a kind, and which of its objects. The version is found out, the asked one preferred.
+
+    Attributes:
+        label: the label that an object must have, whatever its value.
+        fields: a field selector, as in a URL.
+    """
 
     group: str
     kind: str
     version: str | None = None
-    labels: str | None = None
+    label: str | None = None
     fields: str | None = None
 
 
@@ -63,6 +71,7 @@ class Watches:
         self._random = random or Random()  # noqa: S311 - jitter, not a secret
         self._running: dict[Stream, _Running] = {}
         self._wanted: dict[str, frozenset[Stream]] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
 
     def want(self, user: str, streams: Iterable[Stream]) -> None:
         """Say which streams a user needs from now on; none releases all of them."""
@@ -85,7 +94,18 @@ class Watches:
     def served(self, stream: Stream) -> bool:
         """False once the API server has said that it does not serve the kind."""
         running = self._running.get(stream)
-        return running is not None and running.served
+        if running is None or not running.served:
+            return False
+        return running.reflector is None or running.reflector.served
+
+    def feed(self, stream: Stream, body: Object) -> None:
+        """Take in an object that was read or written by name, if the stream shows such objects.
+
+        One without the stream's label would stay in the cache for good: nobody would tell when it goes.
+        """
+        reflector = self.reflector(stream)
+        if reflector is not None and (stream.label is None or stream.label in labels_of(body)):
+            reflector.feed(body)
 
     def pending(self, stream: Stream) -> bool:
         """Whether the first answer about a stream is still under way: nothing is known, and nothing is wrong yet."""
@@ -108,12 +128,11 @@ class Watches:
 
     async def close(self) -> None:
         """Stop every stream."""
-        tasks = [running.task for running in self._running.values() if running.task is not None]
+        for running in self._running.values():
+            self._stop(running)
         self._running.clear()
         self._wanted.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._stopping, return_exceptions=True)
 
     def _join(self, user: str, stream: Stream) -> None:
         running = self._running.get(stream)
@@ -129,8 +148,13 @@ class Watches:
         running.users.discard(user)
         if not running.users:
             del self._running[stream]
-            if running.task is not None:
-                running.task.cancel()
+            self._stop(running)
+
+    def _stop(self, running: _Running) -> None:
+        if running.task is not None:
+            running.task.cancel()
+            self._stopping.add(running.task)
+            running.task.add_done_callback(self._stopping.discard)
 
     async def _run(self, stream: Stream, running: _Running) -> None:
         """Find the kind and reflect it, and find it anew when it is served no longer, for as long as anybody uses it.
@@ -142,7 +166,7 @@ class Watches:
             lost = asyncio.Event()
             running.reflector = reflector = self._made(stream, resource, lost)
             following = asyncio.get_running_loop().create_task(
-                reflector.run(), name=f"follow {resource.label}"
+                self._follow(reflector), name=f"follow {resource.label}"
             )
             telling = asyncio.get_running_loop().create_task(
                 self._tell_when_synced(stream, running, reflector)
@@ -156,42 +180,64 @@ class Watches:
             running.reflector, running.served = None, False
             self._tell(stream, running)
 
+    async def _follow(self, reflector: Reflector) -> None:
+        """What nobody foresaw is logged, and the reflector goes on from where it was: a cache must not just stand still."""
+        while True:
+            try:
+                await reflector.run()
+            except Exception:  # noqa: BLE001 - nobody waits for this task: what ends it would never be seen
+                _LOG.exception("%s: the stream broke", reflector.resource.label)
+            await self._clock.sleep_until(self._clock.monotonic() + _TRY_AGAIN)
+
     def _made(self, stream: Stream, resource: Resource, lost: asyncio.Event) -> Reflector:
         return Reflector(
             self._gateway,
             resource,
-            label_selector=stream.labels,
+            label_selector=stream.label,
             field_selector=stream.fields,
             clock=self._clock,
-            on_change=lambda _key, old, new: self._on_change(stream, old, new),
+            on_change=lambda key, old, new: self._change(stream, key, old, new),
             on_served_change=lambda served: None if served else lost.set(),
         )
+
+    def _change(self, stream: Stream, key: Key, old: Object | None, new: Object | None) -> None:
+        """One object's surprise must not keep the changes of the others from being told."""
+        try:
+            self._on_change(stream, old, new)
+        except Exception:  # noqa: BLE001 - see above
+            _LOG.exception("%s %s: a change could not be taken in", stream.kind, "/".join(filter(None, key)))
 
     async def _tell_when_synced(self, stream: Stream, running: _Running, reflector: Reflector) -> None:
         await reflector.synced.wait()
         self._tell(stream, running)
 
     async def _resolve(self, stream: Stream, running: _Running) -> Resource:
+        fault: FivespotError
         while True:
             try:
                 resource = await self._gateway.resolve(stream.group, stream.kind, stream.version)
             except KindNotServed as error:
-                wait = _LOOK_AGAIN
-                told = not running.served
-                running.served, running.fault = False, error
-                if not told:
-                    self._tell(stream, running)
+                wait, served, fault = _LOOK_AGAIN, False, error
             except ApiError as error:
-                wait = _TRY_AGAIN
-                told = running.fault is not None
-                running.fault = error
-                if not told:
-                    self._tell(stream, running)
+                # Says nothing about the kind.
+                wait, served, fault = _TRY_AGAIN, running.served, error
+            except Exception as error:  # noqa: BLE001 - such as a group that cannot stand in a path; see _follow
+                wait, served = _LOOK_AGAIN, running.served
+                fault = FivespotError(f"kind {stream.kind} cannot be looked for: {error!r}")
             else:
                 running.served, running.fault = True, None
                 return resource
+            if (served, str(fault)) != (running.served, str(running.fault)):
+                _LOG.warning("%s", fault)
+                running.served, running.fault = served, fault
+                self._tell(stream, running)
             jitter = self._random.uniform(0.8, 1.2)
             await self._clock.sleep_until(self._clock.monotonic() + wait * jitter)
 
     def _tell(self, stream: Stream, running: _Running) -> None:
         self._on_state(stream, frozenset(running.users))
+
+
+def labels_of(body: Object) -> Mapping[str, str]:
+    """An object's labels."""
+    return (body.get("metadata") or {}).get("labels") or {}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fivespot.adapters.clock import FakeClock, SystemClock
+from fivespot.adapters.clock import BootClock, FakeClock, SystemClock
 from fivespot.core.ports import Clock
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -74,3 +74,8 @@ def test_the_fake_clock_wakes_those_whose_time_has_come() -> None:
 def test_monotonic_time_never_goes_back() -> None:
     with pytest.raises(ValueError, match="cannot advance"):
         FakeClock(START).advance(-1)
+
+
+def test_the_clock_since_boot_is_never_behind_the_one_that_stands_still_in_a_suspended_machine() -> None:
+    monotonic = SystemClock().monotonic()
+    assert BootClock().monotonic() >= monotonic

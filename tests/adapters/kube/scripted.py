@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -116,12 +117,12 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
 
 
 @asynccontextmanager
-async def scripted(handler: Handler) -> AsyncIterator[Scripted]:
+async def scripted(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[Scripted]:
     """The server, for as long as the block."""
     server = Scripted(handler)
-    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
     host, port = listener.sockets[0].getsockname()[:2]
-    server.url = f"http://{host}:{port}"
+    server.url = f"{'https' if tls else 'http'}://{host}:{port}"
     try:
         yield server
     finally:

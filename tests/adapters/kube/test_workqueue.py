@@ -33,6 +33,19 @@ def test_a_waiting_worker_gets_a_key_as_soon_as_it_is_added() -> None:
     run(scenario())
 
 
+def test_a_closed_queue_hands_out_nothing_more_and_sends_all_workers_home() -> None:
+    async def scenario() -> None:
+        queue: WorkQueue[str] = WorkQueue(clock())
+        workers = [asyncio.create_task(queue.get()) for _ in range(3)]
+        await settle()
+        queue.close()
+        queue.add("a")
+        assert await asyncio.gather(*workers) == [None] * 3
+        assert await queue.get() is None
+
+    run(scenario())
+
+
 def test_an_appointment_wakes_a_worker_when_the_clock_gets_there_and_not_before() -> None:
     async def scenario() -> None:
         time = clock()

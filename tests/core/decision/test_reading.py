@@ -88,6 +88,27 @@ def test_a_field_that_cannot_be_read_has_its_default(field: str, value: Any) -> 
     assert (intent.graceful_shutdown_timeout.seconds, intent.node_drain_timeout.seconds) == (300, 300)
 
 
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        (ABSENT, None),
+        ({"name": "lab", "key": "kubeconfig"}, ("lab", "kubeconfig")),
+        ({"name": "lab"}, ("lab", "value")),
+        ({"name": 7}, ("", "value")),
+        ("lab", ("", "value")),
+    ],
+)
+def test_an_invalid_machine_looks_into_no_other_cluster_than_it_named(
+    reference: Any, found: tuple[str, str] | None
+) -> None:
+    """Without a reference another Secret counts; one that cannot be read is not without."""
+    more = {} if reference is ABSENT else {"kubeconfigSecretRef": reference}
+    view = _read(priority=1000, **more)
+    assert view.spec is None
+    named = view.intent.kubeconfig_secret_ref
+    assert (named and (named.name, named.key)) == found
+
+
 @pytest.mark.parametrize("group", ["evil.example.com/v1", "spotschedules.5spot.finos.org.evil/v1", "v1", ""])
 def test_a_provider_of_another_group_is_none(group: str) -> None:
     view = _read(schedule={"apiVersion": group, "kind": "X", "name": "x"})
