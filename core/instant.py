@@ -57,7 +57,8 @@ def format_instant(at: datetime) -> str:
     return f"{text}.{at.microsecond:06}Z" if at.microsecond else f"{text}Z"
 
 
-@functools.lru_cache(maxsize=4096)
+# Most instants of an object are those that it had before: a condition keeps its time for as long as it holds.
+@functools.lru_cache(maxsize=8192)
 def parse_instant(text: str) -> datetime:
     """The UTC instant that an RFC 3339 text names, to the microsecond.
 

@@ -12,7 +12,6 @@ MACHINE_KIND: Final = "ScheduledMachine"
 
 PROVIDER_GROUP: Final = "spotschedules.5spot.finos.org"
 PROVIDER_VERSION: Final = "v1alpha1"
-PROVIDER_API_VERSION: Final = f"{PROVIDER_GROUP}/{PROVIDER_VERSION}"
 
 CAPI_GROUP: Final = "cluster.x-k8s.io"
 

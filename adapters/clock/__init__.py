@@ -2,5 +2,6 @@
 
 from fivespot.adapters.clock.fake import FakeClock
 from fivespot.adapters.clock.system import BootClock, SystemClock
+from fivespot.adapters.clock.waiting import event_or_time
 
-__all__ = ["BootClock", "FakeClock", "SystemClock"]
+__all__ = ["BootClock", "FakeClock", "SystemClock", "event_or_time"]

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 
+from fivespot.adapters.clock import event_or_time
 from fivespot.adapters.kube.electing import Electing, Read, Timing, Wait, Write
 from fivespot.adapters.kube.errors import (
     AlreadyExists,
@@ -212,14 +213,7 @@ class Elector:
     async def _wait(self, until: float) -> None:
         if until <= self._clock.monotonic():
             return
-        news = asyncio.ensure_future(self._news.wait())
-        time = asyncio.ensure_future(self._clock.sleep_until(until))
-        try:
-            await asyncio.wait((news, time), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            news.cancel()
-            time.cancel()
-            await asyncio.gather(news, time, return_exceptions=True)
+        await event_or_time(self._news, self._clock, until)
 
     def _tell(self) -> None:
         """Say who leads, when that has changed."""

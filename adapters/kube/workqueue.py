@@ -8,6 +8,7 @@ import asyncio
 from random import Random
 from typing import Generic
 
+from fivespot.adapters.clock import event_or_time
 from fivespot.adapters.kube.backoff import WORK, Backoff
 from fivespot.adapters.kube.queueing import K, Queue
 from fivespot.core.ports import Clock
@@ -89,11 +90,4 @@ class WorkQueue(Generic[K]):
         if due is None:
             await self._news.wait()
             return
-        news = asyncio.ensure_future(self._news.wait())
-        time = asyncio.ensure_future(self._clock.sleep_until(due))
-        try:
-            await asyncio.wait((news, time), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            news.cancel()
-            time.cancel()
-            await asyncio.gather(news, time, return_exceptions=True)
+        await event_or_time(self._news, self._clock, due)

@@ -5,7 +5,6 @@ Adapters parse bytes; from the parsed value on, this module knows the shapes. St
 bounds: an object in a cluster was admitted by rules that may have been older or newer than ours.
 """
 
-import functools
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -109,12 +108,8 @@ def _whole(value: Any, _: Any) -> int:
     raise TypeError(message)
 
 
-# Most instants of an object are those that it had before: a condition keeps its time for as long as it holds.
-_parse_instant = functools.lru_cache(maxsize=8192)(parse_instant)
-
-
 def _maybe_instant(value: Any) -> datetime | None:
-    return None if value is None else _parse_instant(value)
+    return None if value is None else parse_instant(value)
 
 
 def _text(value: Any) -> str:
@@ -172,7 +167,7 @@ def _make_converter() -> cattrs.Converter:
     converter.register_structure_hook(str, _strict(str))
     converter.register_structure_hook(bool, _strict(bool))
     converter.register_structure_hook(int, _whole)
-    converter.register_structure_hook(datetime, lambda value, _: _parse_instant(value))
+    converter.register_structure_hook(datetime, lambda value, _: parse_instant(value))
     converter.register_structure_hook(Duration, lambda value, _: Duration.parse(value))
     converter.register_structure_hook(Metadata, lambda value, _: decode_metadata(value))
     converter.register_structure_hook_factory(

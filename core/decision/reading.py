@@ -280,8 +280,3 @@ def read_pod(document: Mapping[str, Any]) -> PodView:
         deleting=metadata.deleting,
         grace_seconds=grace if isinstance(grace, int) else _DEFAULT_GRACE,
     )
-
-
-def with_status(view: MachineView, status: ScheduledMachineStatus) -> MachineView:
-    """The machine as it is once `status` is stored."""
-    return attrs.evolve(view, status=status)

@@ -161,11 +161,6 @@ def test_another_generation_or_another_object_is_read_anew(changes: dict[str, An
     assert reading.read_machine(document, before).intent.kill_switch
 
 
-def test_the_status_can_be_put_into_a_view() -> None:
-    status = ScheduledMachineStatus(phase="Active")
-    assert reading.with_status(_read(), status).status == status
-
-
 # Cluster API's objects
 
 
