@@ -1,4 +1,4 @@
-"""Waiting for whichever comes first: news, or a moment."""
+"""Waiting for whichever comes first: news, or one of several moments."""
 
 import asyncio
 from datetime import datetime
@@ -6,13 +6,18 @@ from datetime import datetime
 from fivespot.core.ports import Clock
 
 
-async def event_or_time(event: asyncio.Event, clock: Clock, when: datetime | float) -> None:
-    """Return once `event` is set, or the clock has reached an instant or a `monotonic()` reading; nothing is left behind."""
-    news = asyncio.ensure_future(event.wait())
-    time = asyncio.ensure_future(clock.sleep_until(when))
+async def event_or_time(event: asyncio.Event, clock: Clock, *moments: datetime | float) -> None:
+    """Return once `event` is set, or the clock has reached one of these instants or `monotonic()` readings.
+
+    Nothing is left behind.
+    """
+    waiting = [
+        asyncio.ensure_future(event.wait()),
+        *(asyncio.ensure_future(clock.sleep_until(when)) for when in moments),
+    ]
     try:
-        await asyncio.wait((news, time), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        news.cancel()
-        time.cancel()
-        await asyncio.gather(news, time, return_exceptions=True)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)

@@ -24,7 +24,7 @@ from fivespot.adapters.kube.lease import Record, lease_body, read_lease
 from fivespot.adapters.kube.operations import Operations
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import LEASES, Object
-from fivespot.adapters.kube.watching import Key
+from fivespot.adapters.kube.watching import Key, whole
 from fivespot.core.errors import FivespotError
 from fivespot.core.ports import Clock
 
@@ -68,10 +68,11 @@ class Elector:
         self._news = asyncio.Event()
         self._leader = ""
         self._fault = ""
-        self._reflector = Reflector(
+        self._reflector: Reflector[Object] = Reflector(
             gateway,
             LEASES,
             clock=clock,
+            read=whole,
             namespace=namespace,
             field_selector=f"metadata.name={name}",
             on_change=self._changed,

@@ -4,6 +4,7 @@ Frames are split at the line feed byte and nowhere else. JSON escapes a line fee
 at which `str.splitlines` would cut an event in two.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -35,11 +36,24 @@ class WatchEvent:
 
 @attrs.frozen
 class Page:
-    """One page of a list; `more` is the token of the next one, empty on the last."""
+    """One page of a list, its objects still bytes; `more` is the token of the next page, empty on the last."""
 
-    items: list[Object]
+    items: list[msgspec.Raw]
+    resource: Resource
     resource_version: str
     more: str
+
+    def each(self) -> Iterator[Object]:
+        """The objects. Built-in kinds leave apiVersion and kind out of the items of a list; they are put in.
+
+        Raises:
+            BadAnswer: one of them is no JSON object.
+        """
+        for raw in self.items:
+            item = decode_object(raw)
+            item.setdefault("apiVersion", self.resource.api_version)
+            item.setdefault("kind", self.resource.kind)
+            yield item
 
 
 class Frames:
@@ -82,7 +96,7 @@ class _ListMeta(msgspec.Struct):
 
 class _List(msgspec.Struct):
     metadata: _ListMeta
-    items: list[dict[str, Any]] | None = None
+    items: list[msgspec.Raw] | None = None
 
 
 _FRAME = msgspec.json.Decoder(_Frame)
@@ -109,7 +123,7 @@ def decode_event(line: bytes) -> WatchEvent:
     return WatchEvent(frame.type, _slim(frame.object))
 
 
-def decode_object(body: bytes) -> Object:
+def decode_object(body: bytes | msgspec.Raw) -> Object:
     """One object, or any other JSON object that the server answers with.
 
     Raises:
@@ -131,7 +145,7 @@ def decode_error(body: bytes) -> Object | str:
 
 
 def decode_page(body: bytes, resource: Resource) -> Page:
-    """One page of a list. Built-in kinds leave apiVersion and kind out of their items; they are put in.
+    """One page of a list.
 
     Raises:
         BadAnswer: it is no list.
@@ -141,12 +155,7 @@ def decode_page(body: bytes, resource: Resource) -> Page:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         message = f"a list that cannot be read: {error}"
         raise BadAnswer(message) from error
-    items = page.items or []
-    for item in items:
-        _slim(item)
-        item.setdefault("apiVersion", resource.api_version)
-        item.setdefault("kind", resource.kind)
-    return Page(items, page.metadata.resource_version, page.metadata.more)
+    return Page(page.items or [], resource, page.metadata.resource_version, page.metadata.more)
 
 
 def _slim(body: Object) -> Object:

@@ -1,6 +1,6 @@
 """Which key is worked on next: a pure state machine, with time and chance handed in.
 
-Theory of operation. A key is in at most one of these states, plus at most one appointment:
+Theory of operation. A key is in at most one of these states, plus at most one appointment by each clock:
 
     idle --add--> ready --take--> processing --done--> idle
                     ^                 | add
@@ -16,12 +16,15 @@ There are two lanes: what has changed, or has come due, goes before what is only
 import heapq
 import itertools
 from collections.abc import Hashable
+from datetime import datetime
 from random import Random
 from typing import Generic, TypeVar
 
 from fivespot.adapters.kube.backoff import WORK, Backoff
 
 K = TypeVar("K", bound=Hashable)
+W = TypeVar("W", float, datetime)
+"""A moment: a reading of the monotonic clock, or an instant of the wall clock."""
 
 
 class Queue(Generic[K]):
@@ -34,10 +37,8 @@ class Queue(Generic[K]):
         self._low: dict[K, None] = {}
         self._processing: set[K] = set()
         self._dirty: dict[K, bool] = {}
-        self._due: dict[K, float] = {}
-        # Entries that no longer agree with _due are skipped when they surface; the number keeps keys from comparing.
-        self._heap: list[tuple[float, int, K]] = []
-        self._numbers = itertools.count()
+        self._due: _Appointments[K, float] = _Appointments()
+        self._dates: _Appointments[K, datetime] = _Appointments()
         self._failures: dict[K, int] = {}
 
     def __len__(self) -> int:
@@ -62,11 +63,12 @@ class Queue(Generic[K]):
             self._ready[key] = None
 
     def add_at(self, key: K, when: float) -> None:
-        """The key is to be worked on at `when`, or earlier if it has an earlier appointment."""
-        if when >= self._due.get(key, float("inf")):
-            return
-        self._due[key] = when
-        heapq.heappush(self._heap, (when, next(self._numbers), key))
+        """The key is to be worked on at a reading of the monotonic clock, or earlier if it has an earlier appointment."""
+        self._due.add(key, when)
+
+    def add_on(self, key: K, instant: datetime) -> None:
+        """The same by the wall clock: the appointment moves with it when somebody sets it."""
+        self._dates.add(key, instant)
 
     def retry(self, key: K, now: float, random: Random) -> float:
         """Work on the key failed: an appointment later with each failure in a row, whose delay is returned."""
@@ -83,17 +85,23 @@ class Queue(Generic[K]):
         """Failures in a row."""
         return self._failures.get(key, 0)
 
-    def take(self, now: float) -> K | None:
-        """The next key, which is being processed from now on; None when there is none yet."""
-        while (when := self.next_due()) is not None and when <= now:
-            key = heapq.heappop(self._heap)[2]
-            del self._due[key]
-            self.add(key)
+    def take(self, now: float, at: datetime | None = None) -> K | None:
+        """The next key, which is being processed from now on; None when there is none yet.
+
+        Args:
+            now: the monotonic clock, for appointments by it.
+            at: the wall clock, for those.
+        """
+        while (due := self._due.pop(now)) is not None:
+            self.add(due)
+        while at is not None and (due := self._dates.pop(at)) is not None:
+            self.add(due)
         for lane in (self._ready, self._low):
             for key in lane:
                 del lane[key]
                 self._processing.add(key)
-                self._due.pop(key, None)
+                self._due.drop(key)
+                self._dates.drop(key)
                 return key
         return None
 
@@ -111,7 +119,43 @@ class Queue(Generic[K]):
             self.add(key, low=self._dirty.pop(key))
 
     def next_due(self) -> float | None:
-        """When the next appointment is."""
-        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+        """When the next appointment by the monotonic clock is."""
+        return self._due.next()
+
+    def next_date(self) -> datetime | None:
+        """When the next appointment by the wall clock is."""
+        return self._dates.next()
+
+
+class _Appointments(Generic[K, W]):
+    """The earliest appointment of each key, by one clock."""
+
+    def __init__(self) -> None:
+        self._when: dict[K, W] = {}
+        # Entries that no longer agree with _when are skipped when they surface; the number keeps keys from comparing.
+        self._heap: list[tuple[W, int, K]] = []
+        self._numbers = itertools.count()
+
+    def add(self, key: K, when: W) -> None:
+        before = self._when.get(key)
+        if before is not None and when >= before:
+            return
+        self._when[key] = when
+        heapq.heappush(self._heap, (when, next(self._numbers), key))
+
+    def drop(self, key: K) -> None:
+        self._when.pop(key, None)
+
+    def next(self) -> W | None:
+        while self._heap and self._when.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
+
+    def pop(self, now: W) -> K | None:
+        """A key whose time has come; it has no appointment any more."""
+        when = self.next()
+        if when is None or when > now:
+            return None
+        key = heapq.heappop(self._heap)[2]
+        del self._when[key]
+        return key

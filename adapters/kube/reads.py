@@ -14,7 +14,7 @@ from fivespot.adapters.kube import bodies, frames
 from fivespot.adapters.kube.discovery import Resolver
 from fivespot.adapters.kube.errors import Asked, Gone, NotFound, Unavailable, error_of
 from fivespot.adapters.kube.exchange import Exchange
-from fivespot.adapters.kube.frames import WatchEvent
+from fivespot.adapters.kube.frames import Page, WatchEvent
 from fivespot.adapters.kube.resources import Object, Resource
 
 PAGE = 500
@@ -24,10 +24,31 @@ _GRACE_SECONDS = 10.0
 
 @attrs.frozen
 class ListResult:
-    """A whole list at one version, the one to watch from."""
+    """A whole list at one version, the one to watch from.
 
-    items: tuple[Object, ...]
+    It holds the bytes of its pages: objects as Python has them are four times as large, and seldom all needed at once.
+    """
+
+    asked: Asked
+    pages: tuple[Page, ...]
     resource_version: str
+
+    def each(self) -> Iterator[Object]:
+        """The objects, one after the other.
+
+        Raises:
+            Unavailable: one of them is no object.
+        """
+        try:
+            for page in self.pages:
+                yield from page.each()
+        except frames.BadAnswer as error:
+            raise Unavailable(self.asked, message=str(error)) from error
+
+    @property
+    def items(self) -> tuple[Object, ...]:
+        """All of them."""
+        return tuple(self.each())
 
 
 class Reads:
@@ -129,7 +150,7 @@ class Reads:
     async def _pages(
         self, asked: Asked, resource: Resource, path: str, selectors: Mapping[str, str], limit: int
     ) -> ListResult:
-        items: list[Object] = []
+        pages: list[Page] = []
         params: dict[str, str | int | bool] = {**selectors, **({"limit": limit} if limit else {})}
         while True:
             answer = await self._exchange.read(asked, path, params)
@@ -137,9 +158,9 @@ class Reads:
                 page = frames.decode_page(answer, resource)
             except frames.BadAnswer as error:
                 raise Unavailable(asked, message=str(error)) from error
-            items += page.items
+            pages.append(page)
             if not page.more:
-                return ListResult(tuple(items), page.resource_version)
+                return ListResult(asked, tuple(pages), page.resource_version)
             params["continue"] = page.more
 
     @contextmanager

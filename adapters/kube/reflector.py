@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
 from random import Random
+from typing import Generic
 
 from fivespot.adapters.kube.backoff import STREAM
 from fivespot.adapters.kube.errors import ApiError, Forbidden, Gone, NotFound, Unauthorized
 from fivespot.adapters.kube.reads import Reads
 from fivespot.adapters.kube.resources import Object, Resource
-from fivespot.adapters.kube.watching import Change, Key, Watching
+from fivespot.adapters.kube.watching import Change, Key, Read, Tokens, V, Watching, no_tokens
 from fivespot.core.ports import Clock
 
 _LOG = logging.getLogger(__name__)
@@ -30,19 +31,23 @@ _SETTLED = 30.0
 """A stream that lasted so many seconds was alive, even if nothing happened in it."""
 
 
-class Reflector:
+class Reflector(Generic[V]):
     """The objects of one resource, or of a part of it that selectors name.
 
     Args:
         gateway: where to ask.
         resource: what to follow.
         clock: for pauses and for `age`.
+        read: what is kept of an object (`watching.whole`: all of it).
+        tokens: by what else than its name it is looked for (`by_token`).
         namespace: one namespace; all of them when None.
         label_selector: as in a URL.
         field_selector: as in a URL.
-        on_change: called with key, old and new object after the cache has changed; must not block.
+        on_change: called with a key and what is kept of its object, before and after, once the cache has changed; must
+            not block.
         on_served_change: called with the new value when `served` changes; must not block.
         random: for jitter.
+        lasting: seconds that a stream is asked to last, at least and at most.
 
     Attributes:
         synced: set once it is known what there is: a list has been read, or the kind is not served.
@@ -56,12 +61,15 @@ class Reflector:
         resource: Resource,
         *,
         clock: Clock,
-        on_change: Callable[[Key, Object | None, Object | None], None],
+        read: Read[V],
+        on_change: Callable[[Key, V | None, V | None], None],
         on_served_change: Callable[[bool], None] | None = None,
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
+        tokens: Tokens[V] = no_tokens,
         random: Random | None = None,
+        lasting: tuple[float, float] = (SHORTEST, LONGEST),
     ) -> None:
         self.resource = resource
         self.synced = Event()
@@ -73,7 +81,8 @@ class Reflector:
         self._on_change = on_change
         self._on_served_change = on_served_change or (lambda _: None)
         self._random = random or Random()  # noqa: S311 - for jitter
-        self._state = Watching()
+        self._lasting = lasting
+        self._state = Watching(read, tokens)
         self._failures = 0
         self._heard = float("-inf")
 
@@ -111,13 +120,17 @@ class Reflector:
     def __len__(self) -> int:
         return len(self._state.objects)
 
-    def get(self, namespace: str | None, name: str) -> Object | None:
-        """The cached object; read only, and perhaps not the latest."""
+    def get(self, namespace: str | None, name: str) -> V | None:
+        """What is cached of an object; read only, and perhaps not the latest."""
         return self._state.objects.get((namespace or "", name))
 
-    def items(self) -> list[Object]:
-        """All cached objects, in no order."""
+    def items(self) -> list[V]:
+        """All that is cached, in no order."""
         return list(self._state.objects.values())
+
+    def by_token(self, token: str) -> list[V]:
+        """What is cached of the objects that have a token."""
+        return self._state.by_token(token)
 
     def feed(self, item: Object) -> None:
         """Take in the answer to a write of our own, unless the stream has told of something later.
@@ -134,11 +147,11 @@ class Reflector:
         was_served = self._state.served
         try:
             result = await self._gateway.list(self.resource, *self._selection)
+            changes = self._state.listed(result.each(), result.resource_version)
         except NotFound as error:
             return self._not_served(error)
         except ApiError as error:
             return self._failed(error)
-        changes = self._state.listed(result.items, result.resource_version)
         self._alive()
         if not was_served:
             _LOG.info("%s is served", self.resource.label)
@@ -149,7 +162,7 @@ class Reflector:
         return 0.0
 
     async def _watch(self, version: str) -> float:
-        seconds = self._random.uniform(SHORTEST, LONGEST)
+        seconds = self._random.uniform(*self._lasting)
         begun = self._clock.monotonic()
         delivered, error = False, None
         try:
@@ -208,6 +221,6 @@ class Reflector:
         self._heard = self._clock.monotonic()
         self.failing = None
 
-    def _tell(self, change: Change | None) -> None:
+    def _tell(self, change: Change[V] | None) -> None:
         if change is not None:
             self._on_change(change.key, change.old, change.new)

@@ -5,6 +5,7 @@ key is None. All other methods return at once and may be called from callbacks; 
 """
 
 import asyncio
+from datetime import datetime
 from random import Random
 from typing import Generic
 
@@ -46,9 +47,15 @@ class WorkQueue(Generic[K]):
         self._queue.add(key, low=low)
         self._news.set()
 
-    def add_at(self, key: K, when: float) -> None:
-        """Have the key worked on when the clock's `monotonic` reaches `when`; the earliest of several counts."""
-        self._queue.add_at(key, when)
+    def add_at(self, key: K, when: float | datetime) -> None:
+        """Have the key worked on when the clock's `monotonic` reaches a reading, or its `now` an instant.
+
+        Of several the earliest counts, of readings as of instants. An instant follows the wall clock when that is set.
+        """
+        if isinstance(when, datetime):
+            self._queue.add_on(key, when)
+        else:
+            self._queue.add_at(key, when)
         self._news.set()
 
     def retry(self, key: K) -> float:
@@ -79,15 +86,12 @@ class WorkQueue(Generic[K]):
         """The next key; nobody else gets it before `done`. None once the queue is closed."""
         async with self._turn:
             while not self._closed:
-                if (key := self._queue.take(self._clock.monotonic())) is not None:
+                if (key := self._queue.take(self._clock.monotonic(), self._clock.now())) is not None:
                     return key
                 await self._wait()
             return None
 
     async def _wait(self) -> None:
         self._news.clear()
-        due = self._queue.next_due()
-        if due is None:
-            await self._news.wait()
-            return
-        await event_or_time(self._news, self._clock, due)
+        due, date = self._queue.next_due(), self._queue.next_date()
+        await event_or_time(self._news, self._clock, *(when for when in (due, date) if when is not None))

@@ -12,6 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from fivespot.adapters.clock import SystemClock
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
+from fivespot.adapters.kube.watching import whole
 from tests.controlplane.controlplane import ControlPlane
 from tests.live import product
 from tests.live.product import World
@@ -40,6 +41,7 @@ class Flips:
             gateway,
             MACHINES,
             clock=SystemClock(),
+            read=whole,
             namespace=NAMESPACE,
             on_change=lambda *_: self.changed.set(),
         )

@@ -45,6 +45,7 @@ from fivespot.adapters.kube.resources import (
     Object,
     Resource,
 )
+from fivespot.adapters.kube.watching import whole
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.pytest_plugin import StartControlPlane
 
@@ -428,6 +429,7 @@ class Seen:
             gateway,
             resource,
             clock=SystemClock(),
+            read=whole,
             on_change=self.change,
             on_served_change=self.served.append,
             **options,

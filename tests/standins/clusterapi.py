@@ -16,6 +16,7 @@ from fivespot.adapters.kube.errors import AlreadyExists, ApiError, Conflict, Not
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import LEASES, NODES, PODS, Object, Resource
+from fivespot.adapters.kube.watching import whole
 
 LEASE_NAMESPACE = "kube-node-lease"
 HEARTBEAT = 10.0
@@ -52,6 +53,7 @@ class StandIn:
                     self._gateway,
                     resource,
                     clock=SystemClock(),
+                    read=whole,
                     on_change=lambda key, _old, new, of=resource: self._mark(of, key, new),
                 )
                 group.create_task(reflector.run())

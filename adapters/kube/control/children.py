@@ -8,27 +8,31 @@ import asyncio
 import base64
 import binascii
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
 import attrs
 
+from fivespot.adapters.clock import event_or_time
+from fivespot.adapters.kube.control.streams import NODES, secret_stream
 from fivespot.adapters.kube.control.watches import Stream, Watches
-from fivespot.adapters.kube.errors import ApiError, Forbidden, NotFound, Unauthorized
+from fivespot.adapters.kube.errors import ApiError, Forbidden, Unauthorized
 from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.index import ReverseIndex
 from fivespot.adapters.kube.kubeconfig import KubeconfigRejected
 from fivespot.adapters.kube.reflector import Reflector
-from fivespot.adapters.kube.resources import SECRETS, Object
+from fivespot.adapters.kube.resources import Object
+from fivespot.adapters.kube.watching import Key
 from fivespot.core.api import reasons
-from fivespot.core.decision.knowledge import Unknown
-from fivespot.core.decision.observation import MachineView
+from fivespot.core.decision.knowledge import Known, Unknown
+from fivespot.core.decision.observation import MachineView, NodeView
 from fivespot.core.errors import FivespotError
 from fivespot.core.names import KUBECONFIG_SECRET_KEY, KUBECONFIG_SECRET_SUFFIX
 from fivespot.core.ports import Clock
 
-NODES_STREAM: Final = Stream(group="", kind="Node", version="v1")
 _LOG: Final = logging.getLogger(__name__)
-_AGAIN: Final = 10.0
+_SWAP: Final = 5.0
+"""Seconds that a new connection gets to read the Nodes before it takes the place of the old one."""
 _SILENT: Final = 15.0
 """Seconds without a word from a child cluster whose stream fails, after which it cannot be seen."""
 _LISTEN: Final = 5.0
@@ -59,16 +63,17 @@ class KubeconfigMissing(FivespotError):  # noqa: N818 - the condition's reason
 
 
 class Child:
-    """A child cluster that answers: its client and its streams."""
+    """A child cluster: its client and its streams; `heard` is set once its Nodes have been read."""
 
-    def __init__(self, gateway: Gateway, watches: Watches) -> None:
+    def __init__(self, gateway: Gateway, watches: Watches, heard: asyncio.Event) -> None:
         self.gateway = gateway
         self.watches = watches
+        self.heard = heard
 
     @property
-    def nodes(self) -> Reflector | None:
+    def nodes(self) -> Reflector[Known[NodeView]] | None:
         """The Nodes, None until they are being read."""
-        return self.watches.reflector(NODES_STREAM)
+        return self.watches.reflector(NODES)
 
     @property
     def silence(self) -> ApiError | None:
@@ -86,13 +91,15 @@ class Child:
 class _Entry:
     users: set[str] = attrs.field(factory=set)
     task: "asyncio.Task[None] | None" = None
+    news: asyncio.Event = attrs.field(factory=asyncio.Event)
     child: Child | None = None
+    text: str | None = None
     told: bool = False
     why: Unknown = Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, "it is being connected")
 
 
 class Children:
-    """The child clusters in use, by where their kubeconfig is."""
+    """The child clusters in use, by where their kubeconfig is. The Secret is watched, and what is in it now counts."""
 
     def __init__(
         self,
@@ -100,7 +107,7 @@ class Children:
         clock: Clock,
         *,
         allow_local: bool,
-        on_change: Callable[[ChildKey, Stream, Object | None, Object | None], None],
+        on_change: Callable[[ChildKey, Stream[Any], Key, Any, Any], None],
         on_state: Callable[[ChildKey, frozenset[str]], None],
     ) -> None:
         self._gateway = gateway
@@ -110,7 +117,14 @@ class Children:
         self._on_state = on_state
         self._entries: dict[ChildKey, _Entry] = {}
         self._by_user: dict[str, ChildKey] = {}
-        self._stopping: set[asyncio.Task[None]] = set()
+        self._by_secret: ReverseIndex[ChildKey, Stream[Object]] = ReverseIndex()
+        self._secrets = Watches(
+            gateway,
+            clock,
+            on_change=lambda stream, *_: self._secret_news(stream),
+            on_state=lambda stream, _users: self._secret_news(stream),
+        )
+        self._ending: set[asyncio.Task[None]] = set()
 
     def want(self, user: str, key: ChildKey | None) -> None:
         """Say which child a machine needs; None releases it."""
@@ -126,6 +140,10 @@ class Children:
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry()
+            if key.secret:
+                stream = secret_stream(key.namespace, key.secret)
+                self._by_secret.put(key, [stream])
+                self._secrets.want(_secret_user(key), [stream])
             entry.task = asyncio.get_running_loop().create_task(
                 self._keep(key, entry), name=f"child {key.namespace}/{key.secret}"
             )
@@ -143,15 +161,16 @@ class Children:
         entry = self._entries.get(key)
         if entry is None or entry.told:
             return False
-        return entry.child is None or entry.child.watches.pending(NODES_STREAM)
+        return entry.child is None or entry.child.watches.pending(NODES)
 
     async def close(self) -> None:
         """Leave every child cluster."""
         entries = list(self._entries.values())
         self._entries.clear()
         self._by_user.clear()
+        await self._secrets.close()
         stopping = (self._stop(entry) for entry in entries)
-        await asyncio.gather(*stopping, *self._stopping, return_exceptions=True)
+        await asyncio.gather(*stopping, *self._ending, return_exceptions=True)
 
     def _leave(self, user: str, key: ChildKey) -> None:
         entry = self._entries[key]
@@ -160,9 +179,9 @@ class Children:
             entry.child.watches.want(user, ())
         if not entry.users:
             del self._entries[key]
-            task = asyncio.get_running_loop().create_task(self._stop(entry))
-            self._stopping.add(task)
-            task.add_done_callback(self._stopping.discard)
+            self._by_secret.put(key, ())
+            self._secrets.want(_secret_user(key), ())
+            self._end(self._stop(entry))
 
     async def _stop(self, entry: _Entry) -> None:
         if entry.task is not None:
@@ -171,62 +190,120 @@ class Children:
         if entry.child is not None:
             await entry.child.close()
 
+    def _end(self, ending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(ending)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def _secret_news(self, stream: Stream[Object]) -> None:
+        for key in self._by_secret.of(stream):
+            if (entry := self._entries.get(key)) is not None:
+                entry.news.set()
+
     async def _keep(self, key: ChildKey, entry: _Entry) -> None:
-        """Connect, then listen for as long as the child is used."""
-        gateway = await self._connected(key, entry)
-        entry.child = child = self._made(key, entry, gateway)
-        entry.told = False
-        self._on_state(key, frozenset(entry.users))
+        """Follow the Secret, and listen to the child, for as long as it is used."""
         silent = False
         while True:
-            # A child that falls silent, and one that comes back without any change, have no event of their own.
-            await self._clock.sleep_until(self._clock.monotonic() + _LISTEN)
-            if (child.silence is not None) is not silent:
+            entry.news.clear()
+            await self._follow(key, entry)
+            if entry.child is not None and (entry.child.silence is not None) is not silent:
+                # A child that falls silent, and one that comes back without any change, have no event of their own.
                 silent = not silent
                 self._on_state(key, frozenset(entry.users))
+            await event_or_time(entry.news, self._clock, self._clock.monotonic() + _LISTEN)
 
-    async def _connected(self, key: ChildKey, entry: _Entry) -> Gateway:
-        """Read the kubeconfig until it can be used; what is wrong is told to whoever waits."""
-        while True:
+    async def _follow(self, key: ChildKey, entry: _Entry) -> None:
+        """Be connected as the Secret says now; what is wrong is told to whoever waits.
+
+        Nothing is raised: nobody waits for this task, and what ended it would never be seen.
+        """
+        try:
+            if (text := self._kubeconfig(key)) is None or text == entry.text:
+                return
+            gateway = await Gateway.from_kubeconfig(
+                text, allow_local=self._allow_local, fence=self._gateway.fence
+            )
+        except FivespotError as error:
+            found = unreachable(error, "")
+        except Exception as error:  # noqa: BLE001 - anything may be in a Secret
+            _LOG.exception("Secret %s/%s: no way to connect", key.namespace, key.secret)
+            found = Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, str(error) or type(error).__name__)
+        else:
+            await self._swap(key, entry, self._made(key, entry, gateway), text)
+            return
+        why = Unknown(found.reason, f"Secret {key.namespace}/{key.secret}: {found.why}")
+        if why != entry.why or entry.child is not None:
+            before, entry.child, entry.text = entry.child, None, None
+            entry.why, entry.told = why, True
+            if before is not None:
+                self._end(before.close())
+            self._on_state(key, frozenset(entry.users))
+
+    async def _swap(self, key: ChildKey, entry: _Entry, child: Child, text: str) -> None:
+        """Put a connection in the place of the one before, which is left once the new one has read the Nodes.
+
+        A token or certificate that was renewed is no reason not to see the child for a moment. One that does not work
+        takes the place of one that did all the same: it is what the Secret says.
+        """
+        before = entry.child
+        if before is not None:
             try:
-                return await Gateway.from_kubeconfig(
-                    await self._kubeconfig(key), allow_local=self._allow_local, fence=self._gateway.fence
-                )
-            except FivespotError as error:
-                found = unreachable(error, "")
-            except Exception as error:  # noqa: BLE001 - see below
-                # Anything may be in a Secret; nobody waits for this task, and what ended it would never be seen.
-                _LOG.exception("Secret %s/%s: no way to connect", key.namespace, key.secret)
-                found = Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, str(error) or type(error).__name__)
-            why = Unknown(found.reason, f"Secret {key.namespace}/{key.secret}: {found.why}")
-            if why != entry.why:
-                entry.why, entry.told = why, True
-                self._on_state(key, frozenset(entry.users))
-            await self._clock.sleep_until(self._clock.monotonic() + _AGAIN)
+                await event_or_time(child.heard, self._clock, self._clock.monotonic() + _SWAP)
+            except asyncio.CancelledError:
+                await child.close()
+                raise
+            _LOG.info(
+                "Secret %s/%s has changed: the child cluster is connected anew", key.namespace, key.secret
+            )
+        entry.child, entry.text, entry.told = child, text, False
+        if before is not None:
+            self._end(before.close())
+        self._on_state(key, frozenset(entry.users))
 
     def _made(self, key: ChildKey, entry: _Entry, gateway: Gateway) -> Child:
+        heard = asyncio.Event()
+
+        def state(stream: Stream[Any], users: frozenset[str]) -> None:
+            # Nodes matter to all of them; the pods of one Node to whoever asked for them.
+            if stream == NODES:
+                heard.set()
+                users = frozenset(entry.users)
+            self._on_state(key, users)
+
         watches = Watches(
             gateway,
             self._clock,
-            on_change=lambda stream, old, new: self._on_change(key, stream, old, new),
-            # Nodes matter to all of them; the pods of one Node to whoever asked for them.
-            on_state=lambda stream, users: self._on_state(
-                key, frozenset(entry.users) if stream == NODES_STREAM else users
-            ),
+            on_change=lambda stream, of, old, new: self._on_change(key, stream, of, old, new),
+            on_state=state,
         )
-        watches.want("nodes", [NODES_STREAM])
-        return Child(gateway, watches)
+        watches.want("nodes", [NODES])
+        return Child(gateway, watches, heard)
 
-    async def _kubeconfig(self, key: ChildKey) -> str:
+    def _kubeconfig(self, key: ChildKey) -> str | None:
+        """What the Secret says; None while it is being read.
+
+        Raises:
+            KubeconfigMissing: it, or its key, is not there.
+            FivespotError: it cannot be read.
+        """
         if not key.secret:
             message = "spec.kubeconfigSecretRef cannot be read"
             raise KubeconfigMissing(message)
-        try:
-            secret = await self._gateway.get(SECRETS, key.namespace, key.secret)
-        except NotFound as error:
-            message = "it does not exist"
-            raise KubeconfigMissing(message) from error
-        return kubeconfig_in(secret, key.entry)
+        stream = secret_stream(key.namespace, key.secret)
+        reflector = self._secrets.reflector(stream)
+        secret = reflector.get(key.namespace, key.secret) if reflector is not None else None
+        if secret is not None:
+            return kubeconfig_in(secret, key.entry)
+        if (fault := self._secrets.fault(stream)) is not None:
+            raise fault
+        if self._secrets.pending(stream):
+            return None
+        message = "it does not exist"
+        raise KubeconfigMissing(message)
+
+
+def _secret_user(key: ChildKey) -> str:
+    return f"{key.namespace}/{key.secret}/{key.entry}"
 
 
 def kubeconfig_in(secret: Mapping[str, Any], entry: str) -> str:

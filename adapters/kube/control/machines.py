@@ -6,45 +6,40 @@ Deciding is the core's; this is the loop around it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
-from fivespot.adapters.kube.control.children import NODES_STREAM, ChildKey, Children, child_key
-from fivespot.adapters.kube.control.events import EventRecorder
-from fivespot.adapters.kube.control.index import ReverseIndex
-from fivespot.adapters.kube.control.observe import (
+from fivespot.adapters.kube.control.children import ChildKey, Children, child_key
+from fivespot.adapters.kube.control.observe import Memory, Observer
+from fivespot.adapters.kube.control.perform import Outcome, Performer
+from fivespot.adapters.kube.control.streams import (
     CAPI_MACHINES,
     CLUSTERS,
-    Memory,
-    Observer,
+    MACHINES,
+    NODES,
     provider_stream,
     streams_of,
 )
-from fivespot.adapters.kube.control.perform import Outcome, Performer
-from fivespot.adapters.kube.control.watches import Stream, Watches, labels_of
+from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.errors import ApiError, Conflict, LeadershipLost, NotFound
 from fivespot.adapters.kube.gateway import Gateway
-from fivespot.adapters.kube.resources import Object, Resource
+from fivespot.adapters.kube.index import ReverseIndex
+from fivespot.adapters.kube.recorder import EventRecorder
+from fivespot.adapters.kube.resources import Resource
+from fivespot.adapters.kube.watching import Key
 from fivespot.adapters.kube.workqueue import WorkQueue
 from fivespot.core.api.codec import encode
 from fivespot.core.api.kinds import SCHEDULED_MACHINE
 from fivespot.core.decision.actions import Decision
 from fivespot.core.decision.decide import decide
-from fivespot.core.decision.knowledge import Unknown
+from fivespot.core.decision.knowledge import Known, Present, Unknown, value_of
 from fivespot.core.decision.observation import Failure, MachineView
 from fivespot.core.decision.policy import DEFAULT_POLICY, Policy
-from fivespot.core.decision.reading import read_machine
-from fivespot.core.errors import InvalidSpec
 from fivespot.core.names import FIELD_MANAGER
 from fivespot.core.ports import Clock
 
 _LOG: Final = logging.getLogger(__name__)
-MACHINES: Final = Stream(
-    group=SCHEDULED_MACHINE.group, kind=SCHEDULED_MACHINE.name, version=SCHEDULED_MACHINE.version
-)
 _CONFIRMATIONS: Final = 4
-_SLICE: Final = 60.0
-"""Seconds after which a waiting key is looked at again: clock steps and a suspended machine are noticed so."""
 _PATIENCE: Final = 5.0
 """Seconds that a first answer is waited for before a machine is decided without it."""
 _BLOCKED_AT_LEAST: Final = 0.5
@@ -69,11 +64,11 @@ class MachineController:
         self._policy = policy
         self._workers = workers
         self._queue: WorkQueue[str] = WorkQueue(clock)
-        self._views: dict[str, tuple[str, MachineView]] = {}
+        self._views: dict[str, MachineView] = {}
         self._memory: dict[str, Memory] = {}
-        self._by_provider: ReverseIndex[tuple[Stream, str, str]] = ReverseIndex()
-        self._by_cluster: ReverseIndex[tuple[str, str]] = ReverseIndex()
-        self._by_node: ReverseIndex[tuple[ChildKey, str]] = ReverseIndex()
+        self._by_provider: ReverseIndex[str, tuple[Stream[Any], str, str]] = ReverseIndex()
+        self._by_cluster: ReverseIndex[str, tuple[str, str]] = ReverseIndex()
+        self._by_node: ReverseIndex[str, tuple[ChildKey, str]] = ReverseIndex()
         self._watches = Watches(
             gateway, clock, on_change=self._changed, on_state=lambda _stream, users: self._enqueue(users)
         )
@@ -85,7 +80,7 @@ class MachineController:
             on_state=lambda _key, users: self._enqueue(users),
         )
         self._observer = Observer(gateway, self._watches, self._children, clock)
-        self._events = EventRecorder(gateway, clock)
+        self._events = EventRecorder(gateway, clock, FIELD_MANAGER)
 
     async def run(self, won: Callable[[], Awaitable[object]]) -> None:
         """Watch at once, and work from when `won()` returns until `stop` is called, or until cancelled.
@@ -95,12 +90,13 @@ class MachineController:
             KindNotServed: the ScheduledMachine CRD is not installed.
         """
         resource = await self._gateway.resolve(MACHINES.group, MACHINES.kind, MACHINES.version)
-        performer = Performer(self._gateway, self._watches, self._children, resource, MACHINES)
+        performer = Performer(self._gateway, self._watches, self._children, resource)
         self._watches.want("controller", [MACHINES])
         try:
             await won()
-            # Whatever was seen meanwhile was somebody else's to act on; now it is ours.
-            self._enqueue(self._views.keys())
+            # Whatever was seen meanwhile was somebody else's to act on; now it is ours. What changes now goes first.
+            for key in self._views:
+                self._queue.add(key, low=True)
             async with asyncio.TaskGroup() as group:
                 telling = group.create_task(self._events.run(), name="events")
                 workers = [
@@ -125,45 +121,38 @@ class MachineController:
             if key in self._views:
                 self._queue.add(key)
 
-    def _changed(self, stream: Stream, old: Object | None, new: Object | None) -> None:
-        body = new if new is not None else old
-        if body is None:
-            return
-        metadata = body.get("metadata") or {}
-        namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+    def _changed(self, stream: Stream[Any], of: Key, old: Known[Any] | None, new: Known[Any] | None) -> None:
+        namespace, name = of
         if stream == MACHINES:
             self._machine_changed(f"{namespace}/{name}", new)
-            return
-        if stream.label is not None:
-            # A label that was changed concerns two machines.
-            names = {labels_of(version).get(stream.label) for version in (old, new) if version is not None}
-            keys = {f"{namespace}/{of}" for of in names if of}
+        elif stream.label is not None:
+            # A label that was changed concerns two machines, and one that cannot be read its namesake.
+            views = [found.value for found in (old, new) if isinstance(found, Present)]
+            names = {view.metadata.labels.get(stream.label) for view in views} | {name}
+            keys = {f"{namespace}/{named}" for named in names if named}
             for key in keys & self._views.keys() if stream == CAPI_MACHINES else ():
-                self._index_node(key, self._views[key][1])
+                self._index_node(key, self._views[key])
             self._enqueue(keys)
         elif stream == CLUSTERS:
             self._enqueue(self._by_cluster.of((namespace, name)))
         else:
             self._enqueue(self._by_provider.of((stream, namespace, name)))
 
-    def _machine_changed(self, key: str, new: Object | None) -> None:
+    def _machine_changed(self, key: str, new: Known[MachineView] | None) -> None:
         if new is None:
             self._forget(key)
             return
-        version = str((new.get("metadata") or {}).get("resourceVersion") or "")
-        before = self._views.get(key)
-        try:
-            view = read_machine(new, before[1] if before is not None else None)
-        except InvalidSpec as error:
-            _LOG.error("ScheduledMachine %s cannot be read and is left alone: %s", key, error)
+        view, before = value_of(new), self._views.get(key)
+        if view is None:
             self._views.pop(key, None)
             return
-        if before is not None and before[1].metadata.uid != view.metadata.uid:
+        if before is not None and before.metadata.uid != view.metadata.uid:
             # What was remembered is about another object of that name.
             self._memory.pop(key, None)
-        self._views[key] = (version, view)
+        self._views[key] = view
         self._index(key, view)
-        self._queue.add(key)
+        # What was reported on before this process saw it is only looked at again: a start must not hold up a change.
+        self._queue.add(key, low=before is None and view.status.phase is not None)
 
     def _index(self, key: str, view: MachineView) -> None:
         """The reverse indexes, and the streams that this machine needs."""
@@ -180,17 +169,18 @@ class MachineController:
         """The Nodes that this machine has, had, or is about to have: by name, and by provider id."""
         status = view.status
         reflector = self._watches.reflector(CAPI_MACHINES)
-        capi = reflector.get(view.metadata.namespace, view.metadata.name) if reflector is not None else None
-        found = {
+        found = reflector.get(view.metadata.namespace, view.metadata.name) if reflector is not None else None
+        capi = value_of(found) if found is not None else None
+        tokens = {
             status.node_ref.name if status.node_ref else "",
             status.last_node.name if status.last_node else "",
             status.provider_id or "",
             status.reclaim.node.name if status.reclaim and status.reclaim.node else "",
-            ((capi or {}).get("spec") or {}).get("providerID") or "",
-            (((capi or {}).get("status") or {}).get("nodeRef") or {}).get("name") or "",
+            capi.provider_id if capi is not None else "",
+            capi.node_name if capi is not None else "",
         }
         child = child_key(view)
-        self._by_node.put(key, [(child, token) for token in found if token])
+        self._by_node.put(key, [(child, token) for token in tokens if token])
 
     def _forget(self, key: str) -> None:
         self._views.pop(key, None)
@@ -201,16 +191,17 @@ class MachineController:
         self._children.want(key, None)
         self._queue.forget(key)
 
-    def _child_changed(self, child: ChildKey, stream: Stream, old: Object | None, new: Object | None) -> None:
+    def _child_changed(
+        self, child: ChildKey, stream: Stream[Any], of: Key, old: Known[Any] | None, new: Known[Any] | None
+    ) -> None:
         """A Node or a pod: whoever has, or had, a Node of that name or provider id wants to know."""
-        body = new if new is not None else old
-        if body is None:
-            return
-        spec = body.get("spec") or {}
-        names = {str(spec.get("nodeName") or "")}
-        if stream == NODES_STREAM:
-            names = {str((body.get("metadata") or {}).get("name") or ""), str(spec.get("providerID") or "")}
-        for name in names:
+        if stream != NODES:
+            # The pods of one Node, which the stream's field selector names.
+            names = {(stream.fields or "").rpartition("=")[2]}
+        else:
+            views = [found.value for found in (old, new) if isinstance(found, Present)]
+            names = {of[1], *(view.provider_id for view in views)}
+        for name in names - {""}:
             self._enqueue(self._by_node.of((child, name)))
 
     # The loop
@@ -231,11 +222,10 @@ class MachineController:
                 self._queue.done(key)
 
     async def _reconcile(self, resource: Resource, performer: Performer, key: str) -> None:
-        found = self._views.get(key)
-        if found is None:
+        view = self._views.get(key)
+        if view is None:
             self._queue.forget(key)
             return
-        version, view = found
         memory = self._memory.setdefault(key, Memory())
         if not self._observer.pending(view):
             memory.waiting_since = None
@@ -244,14 +234,13 @@ class MachineController:
             self._queue.add_at(key, self._clock.monotonic() + left)
             return
         decision, now, unread = await self._decide(view, memory)
-        if decision.status != view.status and not await self._write(
-            resource, version, view, decision, memory
-        ):
+        if decision.status != view.status and not await self._write(resource, view, decision, memory):
             return
         outcome = await performer.perform(view, decision.groups)
         outcome.outdated = outcome.outdated or unread
         self._remember(key, memory, outcome, now)
-        self._sleep(key, decision.wake_at)
+        if decision.wake_at is not None:
+            self._queue.add_at(key, decision.wake_at)
 
     async def _decide(self, view: MachineView, memory: Memory) -> tuple[Decision, datetime, bool]:
         """The decision, its instant, and whether something could not be read live: no stream tells when it can be."""
@@ -268,13 +257,11 @@ class MachineController:
         )
         raise RuntimeError(message)
 
-    async def _write(
-        self, resource: Resource, version: str, view: MachineView, decision: Decision, memory: Memory
-    ) -> bool:
+    async def _write(self, resource: Resource, view: MachineView, decision: Decision, memory: Memory) -> bool:
         """Write the status, intent first; False when somebody else was faster and the key is decided again."""
         meta = view.metadata
         patch: Mapping[str, Any] = {
-            "metadata": {"resourceVersion": version},
+            "metadata": {"resourceVersion": meta.resource_version},
             "status": encode(decision.status, nulls=True),
         }
         try:
@@ -328,8 +315,3 @@ class MachineController:
             self._queue.forget(key)
         if changed or (before is not None and memory.failure is None):
             self._queue.add(key)
-
-    def _sleep(self, key: str, wake_at: datetime | None) -> None:
-        if wake_at is not None:
-            wait = max(timedelta(), wake_at - self._clock.now()).total_seconds()
-            self._queue.add_at(key, self._clock.monotonic() + min(wait, _SLICE))

@@ -6,25 +6,26 @@ them (`confirm`).
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, TypeVar
 
 import attrs
 
-from fivespot.adapters.kube.control.children import (
-    NODES_STREAM,
-    Child,
-    Children,
-    child_key,
-    unreachable,
+from fivespot.adapters.kube.control.children import Child, Children, child_key, unreachable
+from fivespot.adapters.kube.control.streams import (
+    CAPI_MACHINES,
+    CLUSTERS,
+    NODES,
+    dependent_stream,
+    pods_stream,
+    provider_stream,
+    streams_of,
 )
 from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.errors import ApiError, Forbidden, KindNotServed, NotFound
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
-from fivespot.adapters.kube.resources import Object
 from fivespot.core.api import reasons
 from fivespot.core.api.common import ObjectReference
-from fivespot.core.decision import reading
 from fivespot.core.decision.actions import Part, Role
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown, value_of
 from fivespot.core.decision.manifest import V1BETA2
@@ -38,13 +39,10 @@ from fivespot.core.decision.observation import (
     PodView,
     ProviderView,
 )
-from fivespot.core.decision.scene import CAPI_MACHINE_KIND
-from fivespot.core.errors import FivespotError, InvalidSpec
-from fivespot.core.names import CAPI_GROUP, MACHINE_LABEL
+from fivespot.core.errors import FivespotError
 from fivespot.core.ports import Clock
 
-CLUSTERS: Final = Stream(group=CAPI_GROUP, kind="Cluster", version=V1BETA2)
-CAPI_MACHINES: Final = Stream(group=CAPI_GROUP, kind=CAPI_MACHINE_KIND, version=V1BETA2, label=MACHINE_LABEL)
+T = TypeVar("T")
 
 
 @attrs.define(kw_only=True)
@@ -63,49 +61,6 @@ class Memory:
         if self.waiting_since is None:
             self.waiting_since = now
         return now - self.waiting_since
-
-
-def provider_stream(machine: MachineView) -> Stream | None:
-    """The stream of the kind of provider that a machine refers to."""
-    schedule = machine.intent.schedule
-    if schedule is None:
-        return None
-    group, _, version = schedule.api_version.partition("/")
-    return Stream(group=group, kind=schedule.kind, version=version)
-
-
-def dependent_stream(machine: MachineView, role: Role) -> Stream | None:
-    """The stream of the machine's bootstrap or infrastructure kind: what status recorded, else what the spec says."""
-    status, spec = machine.status, machine.spec
-    recorded = status.bootstrap_ref if role is Role.BOOTSTRAP else status.infrastructure_ref
-    if recorded is not None and recorded.kind:
-        return _stream_of(recorded.api_version, recorded.kind)
-    if spec is None:
-        return None
-    template = spec.bootstrap_spec if role is Role.BOOTSTRAP else spec.infrastructure_spec
-    return _stream_of(template.api_version, template.kind)
-
-
-def _stream_of(api_version: str, kind: str) -> Stream:
-    group, _, version = api_version.rpartition("/")
-    return Stream(group=group, kind=kind, version=version, label=MACHINE_LABEL)
-
-
-def streams_of(machine: MachineView) -> Iterable[Stream]:
-    """Every stream of the management cluster that a machine needs."""
-    found = (
-        CLUSTERS,
-        CAPI_MACHINES,
-        provider_stream(machine),
-        dependent_stream(machine, Role.BOOTSTRAP),
-        dependent_stream(machine, Role.INFRASTRUCTURE),
-    )
-    return [stream for stream in found if stream is not None]
-
-
-def pods_stream(node: str) -> Stream:
-    """The pods of one node: never cached cluster-wide."""
-    return Stream(group="", kind="Pod", version="v1", fields=f"spec.nodeName={node}")
 
 
 class Observer:
@@ -130,13 +85,13 @@ class Observer:
         """All parts, as the caches have them."""
         namespace, name = machine.metadata.namespace, machine.metadata.name
         recorded = machine.status.machine_ref
-        capi = self._cached(CAPI_MACHINES, namespace, _name(recorded, name), reading.read_capi_machine)
+        capi = self._cached(CAPI_MACHINES, namespace, _name(recorded, name))
         node, last_node, pods = self._in_child(machine, value_of(capi))
         stray = value_of(last_node)
         return Observation(
             machine=machine,
             provider=self._provider(machine, memory),
-            cluster=self._cached(CLUSTERS, namespace, machine.intent.cluster_name, reading.read_cluster),
+            cluster=self._cached(CLUSTERS, namespace, machine.intent.cluster_name),
             capi_machine=capi,
             bootstrap=self._dependent(machine, Role.BOOTSTRAP, machine.status.bootstrap_ref),
             infrastructure=self._dependent(machine, Role.INFRASTRUCTURE, machine.status.infrastructure_ref),
@@ -165,13 +120,13 @@ class Observer:
         if stream is None:
             return Absent()
         name = _name(recorded, machine.metadata.name)
-        return self._cached(stream, machine.metadata.namespace, name, reading.read_dependent)
+        return self._cached(stream, machine.metadata.namespace, name)
 
-    def _cached(self, stream: Stream, namespace: str | None, name: str, read: Any) -> Known[Any]:
+    def _cached(self, stream: Stream[Known[T]], namespace: str | None, name: str) -> Known[T]:
         reflector = self._watches.reflector(stream)
         if reflector is None or not reflector.synced.is_set() or not reflector.served:
             return _unknown(self._watches.fault(stream), f"{stream.kind} objects have not been read yet")
-        return _view(reflector, namespace, name, read)
+        return _view(reflector, namespace, name)
 
     def _provider(self, machine: MachineView, memory: Memory) -> Known[ProviderView]:
         stream, schedule = provider_stream(machine), machine.intent.schedule
@@ -184,7 +139,7 @@ class Observer:
             return Unknown(
                 reasons.PROVIDER_UNREADABLE, str(self._watches.fault(stream) or "it has not been read yet")
             )
-        found = _view(reflector, machine.metadata.namespace, schedule.name, reading.read_provider)
+        found = _view(reflector, machine.metadata.namespace, schedule.name)
         if isinstance(found, Absent):
             return Absent(why=reasons.PROVIDER_NOT_FOUND)
         return self._with_staleness(found, memory)
@@ -209,7 +164,7 @@ class Observer:
             return child, child, child
         nodes = child.nodes
         if nodes is None or not nodes.synced.is_set():
-            why = unreachable(child.watches.fault(NODES_STREAM), "its Nodes are being read")
+            why = unreachable(child.watches.fault(NODES), "its Nodes are being read")
             return why, why, why
         if (silence := child.silence) is not None:
             why = unreachable(silence, "")
@@ -222,10 +177,12 @@ class Observer:
                 reasons.CHILD_CLUSTER_UNREACHABLE, f"Node {last.name} was in Cluster {last.cluster}"
             )
         elif capi is None and (name := _last_node_name(machine)):
-            last_node = _view(nodes, None, name, reading.read_node)
+            last_node = _view(nodes, None, name)
         return node, last_node, self._pods(machine, child, value_of(node) or value_of(last_node))
 
-    def _node(self, machine: MachineView, capi: CapiMachineView | None, nodes: Reflector) -> Known[NodeView]:
+    def _node(
+        self, machine: MachineView, capi: CapiMachineView | None, nodes: Reflector[Known[NodeView]]
+    ) -> Known[NodeView]:
         """By name where the Machine names one, else by provider id."""
         wanted = capi.provider_id if capi is not None else machine.status.provider_id
         named = (
@@ -234,19 +191,15 @@ class Observer:
             else (machine.status.node_ref.name if machine.status.node_ref else "")
         )
         if named:
-            return _view(nodes, None, named, reading.read_node)
+            return _view(nodes, None, named)
         if not wanted:
             return Absent(live=True)
-        for body in nodes.items():
-            if (body.get("spec") or {}).get("providerID") == wanted:
-                return _read(body, reading.read_node)
-        return Absent()
+        return next(iter(nodes.by_token(wanted)), Absent())
 
     def _claimed(self, node: NodeView) -> bool:
         """Whether a CAPI Machine that we know has the provider id of a Node that seems to be left over."""
         machines = self._watches.reflector(CAPI_MACHINES)
-        bodies = machines.items() if machines is not None and node.provider_id else []
-        return any((body.get("spec") or {}).get("providerID") == node.provider_id for body in bodies)
+        return bool(node.provider_id and machines is not None and machines.by_token(node.provider_id))
 
     def _pods(self, machine: MachineView, child: Child, node: NodeView | None) -> Known[tuple[PodView, ...]]:
         """Listed and watched only while a removal, or a stray Node, needs them."""
@@ -262,7 +215,9 @@ class Observer:
         reflector = child.watches.reflector(stream)
         if reflector is None or not reflector.synced.is_set():
             return unreachable(child.watches.fault(stream), "its pods are being listed")
-        return Present(tuple(reading.read_pod(body) for body in reflector.items()))
+        pods = reflector.items()
+        unknown = next((pod for pod in pods if isinstance(pod, Unknown)), None)
+        return unknown or Present(tuple(pod.value for pod in pods if isinstance(pod, Present)))
 
     # Live
 
@@ -271,27 +226,22 @@ class Observer:
         namespace, name, status = machine.metadata.namespace, machine.metadata.name, machine.status
         if part is Part.NODE:
             return self._live_node(obs)
-        target = {
-            Part.CLUSTER: (CLUSTERS, machine.intent.cluster_name, reading.read_cluster),
-            Part.MACHINE: (CAPI_MACHINES, _name(status.machine_ref, name), reading.read_capi_machine),
-            Part.BOOTSTRAP: (
-                dependent_stream(machine, Role.BOOTSTRAP),
-                _name(status.bootstrap_ref, name),
-                reading.read_dependent,
-            ),
+        target: dict[Part, tuple[Stream[Any] | None, str]] = {
+            Part.CLUSTER: (CLUSTERS, machine.intent.cluster_name),
+            Part.MACHINE: (CAPI_MACHINES, _name(status.machine_ref, name)),
+            Part.BOOTSTRAP: (dependent_stream(machine, Role.BOOTSTRAP), _name(status.bootstrap_ref, name)),
             Part.INFRASTRUCTURE: (
                 dependent_stream(machine, Role.INFRASTRUCTURE),
                 _name(status.infrastructure_ref, name),
-                reading.read_dependent,
             ),
         }
-        stream, wanted, read = target[part]
+        stream, wanted = target[part]
         if stream is None:
             # Neither recorded nor in a readable spec: nothing of that role was ever created by this spec.
             return Absent(live=True)
-        return await self._get(stream, namespace, wanted, read)
+        return await self._get(stream, namespace, wanted)
 
-    async def _get(self, stream: Stream, namespace: str, name: str, read: Any) -> Known[Any]:
+    async def _get(self, stream: Stream[Known[T]], namespace: str, name: str) -> Known[T]:
         try:
             resource = await self._gateway.resolve(stream.group, stream.kind, stream.version)
             body = await self._gateway.get(resource, namespace, name)
@@ -300,7 +250,7 @@ class Observer:
         except (ApiError, KindNotServed) as error:
             return _unknown(error, "")
         self._watches.feed(stream, body)
-        return _read(body, read)
+        return stream.read(body, None)
 
     def _live_node(self, obs: Observation) -> Known[NodeView]:
         """A synced Node cache that has none by that provider id is the best that can be known: Nodes have no such index."""
@@ -329,14 +279,6 @@ def _name(reference: ObjectReference | None, default: str) -> str:
     return reference.name if reference is not None and reference.name else default
 
 
-def _view(reflector: Reflector, namespace: str | None, name: str, read: Any) -> Known[Any]:
-    body: Object | None = reflector.get(namespace, name)
-    return Absent() if body is None else _read(body, read)
-
-
-def _read(body: Object, read: Any) -> Known[Any]:
-    try:
-        return Present(read(body))
-    except (InvalidSpec, TypeError, ValueError, AttributeError) as error:
-        # One undecodable object says nothing about the world.
-        return Unknown(reasons.REFERENCES_INVALID, f"{body['metadata']['name']} cannot be decoded: {error}")
+def _view(reflector: Reflector[Known[T]], namespace: str | None, name: str) -> Known[T]:
+    found = reflector.get(namespace, name)
+    return Absent() if found is None else found

@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 
 from fivespot.adapters.kube.control.children import Child, Children, child_key
-from fivespot.adapters.kube.control.observe import CAPI_MACHINES, dependent_stream
+from fivespot.adapters.kube.control.streams import CAPI_MACHINES, MACHINES, dependent_stream
 from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.errors import (
     AlreadyExists,
@@ -29,7 +29,7 @@ from fivespot.adapters.kube.resources import NODES, PODS, Object, Resource
 from fivespot.core.api import reasons
 from fivespot.core.api.codec import decode_metadata
 from fivespot.core.decision import actions as act
-from fivespot.core.decision.knowledge import Unknown
+from fivespot.core.decision.knowledge import Unknown, value_of
 from fivespot.core.decision.observation import BlockedEviction, FoundTaint, MachineView
 from fivespot.core.decision.scene import is_ours
 from fivespot.core.decision.taints import taints_annotation
@@ -83,7 +83,7 @@ class Outcome:
 
 
 class Performer:
-    """Performs actions for any machine. `machines` is the cache that ScheduledMachine writes are fed into."""
+    """Performs actions for any machine; `machines` is the resource of ScheduledMachines."""
 
     def __init__(
         self,
@@ -91,13 +91,11 @@ class Performer:
         watches: Watches,
         children: Children,
         machines: Resource,
-        machines_stream: Stream,
     ) -> None:
         self._gateway = gateway
         self._watches = watches
         self._children = children
         self._machines = machines
-        self._machines_stream = machines_stream
 
     async def perform(self, machine: MachineView, groups: tuple[act.Group, ...]) -> Outcome:
         """Do the groups in order, the members of each in parallel; a required group that was not done ends it."""
@@ -155,11 +153,11 @@ class Performer:
             )
         except NotFound:
             return
-        self._feed(self._machines_stream, body)
+        self._feed(MACHINES, body)
 
     # What is created for it
 
-    def _stream(self, machine: MachineView, role: act.Role) -> Stream | None:
+    def _stream(self, machine: MachineView, role: act.Role) -> Stream[Any] | None:
         return CAPI_MACHINES if role is act.Role.MACHINE else dependent_stream(machine, role)
 
     async def _create(self, machine: MachineView, action: act.Create) -> None:
@@ -215,19 +213,19 @@ class Performer:
         if stream is None or reflector is None:
             return
         namespace, target = machine.metadata.namespace, action.target
-        patch: dict[str, Any]
-        if isinstance(action, act.AnnotateMachine):
-            patch = {"annotations": dict(action.annotations)}
-        elif isinstance(action, act.LabelMachine):
-            patch = {"labels": dict(action.labels), "annotations": dict(action.annotations)}
-        else:
-            body = reflector.get(namespace, target.name) or {}
-            patch = {
-                "resourceVersion": action.resource_version,
-                "ownerReferences": _adopted(body, machine),
-            }
-        patch["uid"] = target.uid
+        patch: dict[str, Any] = {"uid": target.uid}
         try:
+            if isinstance(action, act.AnnotateMachine):
+                patch |= {"annotations": dict(action.annotations)}
+            elif isinstance(action, act.LabelMachine):
+                patch |= {"labels": dict(action.labels), "annotations": dict(action.annotations)}
+            else:
+                # What is kept of an object has no room for what others say in its owners, and a list is replaced whole.
+                found = await self._gateway.get(reflector.resource, namespace, target.name)
+                patch |= {
+                    "resourceVersion": action.resource_version,
+                    "ownerReferences": _adopted(found, machine),
+                }
             body = await self._gateway.merge_patch(
                 reflector.resource, namespace, target.name, {"metadata": patch}, field_manager=FIELD_MANAGER
             )
@@ -302,8 +300,9 @@ class Performer:
                 raise
 
     async def _clear_request(self, child: Child, action: act.ClearReclaimRequest) -> None:
-        body = child.nodes.get(None, action.node.name) if child.nodes is not None else None
-        annotations = (body or {}).get("metadata", {}).get("annotations") or {}
+        found = child.nodes.get(None, action.node.name) if child.nodes is not None else None
+        node = value_of(found) if found is not None else None
+        annotations = node.annotations if node is not None else {}
         if (
             RECLAIM_REQUESTED not in annotations
             or annotations.get(RECLAIM_REQUESTED_AT) != action.requested_at
@@ -322,14 +321,14 @@ class Performer:
         if child.nodes is not None:
             child.nodes.feed(body)
 
-    def _feed(self, stream: Stream | None, body: Object) -> None:
+    def _feed(self, stream: Stream[Any] | None, body: Object) -> None:
         if stream is not None:
             self._watches.feed(stream, body)
 
 
 async def _deleted(
     deletion: Awaitable[Object | None],
-    reflector: Reflector | None,
+    reflector: Reflector[Any] | None,
     namespace: str | None,
     name: str,
     uid: str | None,

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
 import attrs
 
@@ -12,9 +12,11 @@ from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.errors import ApiError, Conflict, LeadershipLost, NotFound
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import Object, Resource
+from fivespot.adapters.kube.watching import Key
 from fivespot.adapters.kube.workqueue import WorkQueue
 from fivespot.core.api.codec import encode
 from fivespot.core.api.kinds import Kind
+from fivespot.core.api.providers import ProviderStatus
 from fivespot.core.errors import InvalidSpec
 from fivespot.core.names import PROVIDER_FIELD_MANAGER
 from fivespot.core.ports import Clock
@@ -22,16 +24,19 @@ from fivespot.core.provider.publish import publish, stored_status
 from fivespot.core.schedule import Schedule, compile_schedule
 
 _LOG: Final = logging.getLogger(__name__)
-_SLICE: Final = 60.0
 
 
-@attrs.define(kw_only=True)
+@attrs.frozen(kw_only=True)
 class _Known:
-    """A schedule as last read; compiled once for each generation."""
+    """What is kept of a schedule object; it is compiled once for each generation."""
 
-    body: Object
+    namespace: str
+    name: str
+    uid: object
+    resource_version: str
     generation: int
     schedule: Schedule | InvalidSpec
+    status: ProviderStatus
 
 
 class ScheduleController:
@@ -47,7 +52,7 @@ class ScheduleController:
         self._workers = workers
         self._queue: WorkQueue[str] = WorkQueue(clock)
         self._known: dict[str, _Known] = {}
-        self._stream = Stream(group=kind.group, kind=kind.name, version=kind.version)
+        self._stream = Stream(group=kind.group, kind=kind.name, version=kind.version, read=self._read)
         self._watches = Watches(
             gateway, clock, on_change=self._changed, on_state=lambda _stream, _users: None
         )
@@ -65,7 +70,7 @@ class ScheduleController:
             await won()
             # Whatever was seen meanwhile was somebody else's to publish; now it is ours.
             for key in self._known:
-                self._queue.add(key)
+                self._queue.add(key, low=True)
             async with asyncio.TaskGroup() as group:
                 for number in range(self._workers):
                     group.create_task(self._work(resource), name=f"{self._kind.name} worker {number}")
@@ -76,21 +81,29 @@ class ScheduleController:
         """Take no more work: `run` returns when what is in hand is done."""
         self._queue.close()
 
-    def _changed(self, _stream: Stream, old: Object | None, new: Object | None) -> None:
-        body = new if new is not None else old
-        metadata: dict[str, Any] = (body or {}).get("metadata") or {}
-        key = f"{metadata.get('namespace')}/{metadata.get('name')}"
+    def _changed(self, _stream: Stream[_Known], of: Key, _old: _Known | None, new: _Known | None) -> None:
+        key = "/".join(of)
         if new is None:
             self._known.pop(key, None)
             self._queue.forget(key)
             return
-        generation = int(metadata.get("generation") or 0)
-        before = self._known.get(key)
-        # The same name may come back as another object with the same generation.
-        same = before is not None and _identity(before.body) == _identity(new)
-        schedule = before.schedule if before is not None and same else self._compiled(new)
-        self._known[key] = _Known(body=new, generation=generation, schedule=schedule)
+        self._known[key] = new
         self._queue.add(key)
+
+    def _read(self, body: Object, before: _Known | None) -> _Known:
+        metadata = body["metadata"]
+        generation = int(metadata.get("generation") or 0)
+        # The same name may come back as another object with the same generation.
+        same = before is not None and (before.uid, before.generation) == (metadata.get("uid"), generation)
+        return _Known(
+            namespace=str(metadata.get("namespace")),
+            name=str(metadata["name"]),
+            uid=metadata.get("uid"),
+            resource_version=str(metadata.get("resourceVersion") or ""),
+            generation=generation,
+            schedule=before.schedule if before is not None and same else self._compiled(body),
+            status=stored_status(body.get("status")),
+        )
 
     def _compiled(self, body: Object) -> Schedule | InvalidSpec:
         try:
@@ -121,8 +134,7 @@ class ScheduleController:
         known = self._known.get(key)
         if known is None:
             return
-        metadata = known.body["metadata"]
-        stored = stored_status(known.body.get("status"))
+        stored = known.status
         now = self._clock.now()
         made = publish(
             self._kind.name,
@@ -134,13 +146,13 @@ class ScheduleController:
         )
         if made.status != stored:
             patch = {
-                "metadata": {"resourceVersion": metadata["resourceVersion"]},
+                "metadata": {"resourceVersion": known.resource_version},
                 "status": encode(made.status, nulls=True),
             }
             body = await self._gateway.merge_patch(
                 resource,
-                metadata["namespace"],
-                metadata["name"],
+                known.namespace,
+                known.name,
                 patch,
                 subresource="status",
                 field_manager=PROVIDER_FIELD_MANAGER,
@@ -150,11 +162,4 @@ class ScheduleController:
                 answer = "active" if made.status.active else "inactive"
                 _LOG.info("%s %s: %s", self._kind.name, key, answer)
         if made.wake_at is not None:
-            wait = max(timedelta(), made.wake_at - self._clock.now()).total_seconds()
-            # In slices, so that clock steps and a suspended machine are noticed.
-            self._queue.add_at(key, self._clock.monotonic() + min(wait, _SLICE))
-
-
-def _identity(body: Object) -> tuple[object, object]:
-    metadata = body.get("metadata") or {}
-    return metadata.get("uid"), metadata.get("generation")
+            self._queue.add_at(key, made.wake_at)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias
 
 import attrs
 
@@ -12,7 +12,7 @@ from fivespot.adapters.kube.errors import ApiError, KindNotServed
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object, Resource
-from fivespot.adapters.kube.watching import Key
+from fivespot.adapters.kube.watching import Key, Read, Tokens, V, no_tokens
 from fivespot.core.errors import FivespotError
 from fivespot.core.ports import Clock
 
@@ -22,24 +22,30 @@ _TRY_AGAIN: Final = 5.0
 
 
 @attrs.frozen(kw_only=True)
-class Stream:
+class Stream(Generic[V]):
     """What is watched: a kind, and which of its objects. The version is found out, the asked one preferred.
 
     Attributes:
+        namespace: the only one that is looked into; all of them when None.
         label: the label that an object must have, whatever its value.
         fields: a field selector, as in a URL.
+        read: what is kept of an object.
+        tokens: by what else than its name it is looked for.
     """
 
     group: str
     kind: str
     version: str | None = None
+    namespace: str | None = None
     label: str | None = None
     fields: str | None = None
+    read: Read[V] = attrs.field(eq=False, repr=False)
+    tokens: Tokens[V] = attrs.field(default=no_tokens, eq=False, repr=False)
 
 
-Changed: TypeAlias = Callable[[Stream, Object | None, Object | None], None]
-"""Called with the stream, the object before and the object after a change; must not block."""
-StateChanged: TypeAlias = Callable[[Stream, frozenset[str]], None]
+Changed: TypeAlias = Callable[[Stream[Any], Key, Any, Any], None]
+"""Called with the stream, a key, and what was kept and is kept of its object; must not block."""
+StateChanged: TypeAlias = Callable[[Stream[Any], frozenset[str]], None]
 """Called with a stream and its users when it became synced, served, or not served any more."""
 
 
@@ -47,7 +53,7 @@ StateChanged: TypeAlias = Callable[[Stream, frozenset[str]], None]
 class _Running:
     users: set[str] = attrs.field(factory=set)
     task: "asyncio.Task[None] | None" = None
-    reflector: Reflector | None = None
+    reflector: Reflector[Any] | None = None
     served: bool = True
     fault: FivespotError | None = None
 
@@ -69,11 +75,11 @@ class Watches:
         self._on_change = on_change
         self._on_state = on_state
         self._random = random or Random()  # noqa: S311 - jitter, not a secret
-        self._running: dict[Stream, _Running] = {}
-        self._wanted: dict[str, frozenset[Stream]] = {}
+        self._running: dict[Stream[Any], _Running] = {}
+        self._wanted: dict[str, frozenset[Stream[Any]]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
 
-    def want(self, user: str, streams: Iterable[Stream]) -> None:
+    def want(self, user: str, streams: Iterable[Stream[Any]]) -> None:
         """Say which streams a user needs from now on; none releases all of them."""
         wanted = frozenset(streams)
         before = self._wanted.get(user, frozenset())
@@ -86,19 +92,19 @@ class Watches:
         for stream in before - wanted:
             self._leave(user, stream)
 
-    def reflector(self, stream: Stream) -> Reflector | None:
+    def reflector(self, stream: Stream[V]) -> Reflector[V] | None:
         """The cache of a stream, None while its kind is not known to be served."""
         running = self._running.get(stream)
         return running.reflector if running is not None else None
 
-    def served(self, stream: Stream) -> bool:
+    def served(self, stream: Stream[Any]) -> bool:
         """False once the API server has said that it does not serve the kind."""
         running = self._running.get(stream)
         if running is None or not running.served:
             return False
         return running.reflector is None or running.reflector.served
 
-    def feed(self, stream: Stream, body: Object) -> None:
+    def feed(self, stream: Stream[Any], body: Object) -> None:
         """Take in an object that was read or written by name, if the stream shows such objects.
 
         One without the stream's label would stay in the cache for good: nobody would tell when it goes.
@@ -107,7 +113,7 @@ class Watches:
         if reflector is not None and (stream.label is None or stream.label in labels_of(body)):
             reflector.feed(body)
 
-    def pending(self, stream: Stream) -> bool:
+    def pending(self, stream: Stream[Any]) -> bool:
         """Whether the first answer about a stream is still under way: nothing is known, and nothing is wrong yet."""
         running = self._running.get(stream)
         if running is None or running.fault or not running.served:
@@ -119,7 +125,7 @@ class Watches:
         """Whether any stream of a user is pending."""
         return any(self.pending(stream) for stream in self._wanted.get(user, ()))
 
-    def fault(self, stream: Stream) -> FivespotError | None:
+    def fault(self, stream: Stream[Any]) -> FivespotError | None:
         """Why a stream has nothing yet, or nothing new; None when nothing is wrong."""
         running = self._running.get(stream)
         if running is None:
@@ -134,7 +140,7 @@ class Watches:
         self._wanted.clear()
         await asyncio.gather(*self._stopping, return_exceptions=True)
 
-    def _join(self, user: str, stream: Stream) -> None:
+    def _join(self, user: str, stream: Stream[Any]) -> None:
         running = self._running.get(stream)
         if running is None:
             running = self._running[stream] = _Running()
@@ -143,7 +149,7 @@ class Watches:
             )
         running.users.add(user)
 
-    def _leave(self, user: str, stream: Stream) -> None:
+    def _leave(self, user: str, stream: Stream[Any]) -> None:
         running = self._running[stream]
         running.users.discard(user)
         if not running.users:
@@ -156,7 +162,7 @@ class Watches:
             self._stopping.add(running.task)
             running.task.add_done_callback(self._stopping.discard)
 
-    async def _run(self, stream: Stream, running: _Running) -> None:
+    async def _run(self, stream: Stream[Any], running: _Running) -> None:
         """Find the kind and reflect it, and find it anew when it is served no longer, for as long as anybody uses it.
 
         A CRD may come back with another version or another plural; nothing of before is assumed then.
@@ -180,7 +186,7 @@ class Watches:
             running.reflector, running.served = None, False
             self._tell(stream, running)
 
-    async def _follow(self, reflector: Reflector) -> None:
+    async def _follow(self, reflector: Reflector[Any]) -> None:
         """What nobody foresaw is logged, and the reflector goes on from where it was: a cache must not just stand still."""
         while True:
             try:
@@ -189,29 +195,34 @@ class Watches:
                 _LOG.exception("%s: the stream broke", reflector.resource.label)
             await self._clock.sleep_until(self._clock.monotonic() + _TRY_AGAIN)
 
-    def _made(self, stream: Stream, resource: Resource, lost: asyncio.Event) -> Reflector:
+    def _made(self, stream: Stream[V], resource: Resource, lost: asyncio.Event) -> Reflector[V]:
         return Reflector(
             self._gateway,
             resource,
+            namespace=stream.namespace,
             label_selector=stream.label,
             field_selector=stream.fields,
             clock=self._clock,
+            read=stream.read,
+            tokens=stream.tokens,
             on_change=lambda key, old, new: self._change(stream, key, old, new),
             on_served_change=lambda served: None if served else lost.set(),
         )
 
-    def _change(self, stream: Stream, key: Key, old: Object | None, new: Object | None) -> None:
+    def _change(self, stream: Stream[V], key: Key, old: V | None, new: V | None) -> None:
         """One object's surprise must not keep the changes of the others from being told."""
         try:
-            self._on_change(stream, old, new)
+            self._on_change(stream, key, old, new)
         except Exception:  # noqa: BLE001 - see above
             _LOG.exception("%s %s: a change could not be taken in", stream.kind, "/".join(filter(None, key)))
 
-    async def _tell_when_synced(self, stream: Stream, running: _Running, reflector: Reflector) -> None:
+    async def _tell_when_synced(
+        self, stream: Stream[Any], running: _Running, reflector: Reflector[Any]
+    ) -> None:
         await reflector.synced.wait()
         self._tell(stream, running)
 
-    async def _resolve(self, stream: Stream, running: _Running) -> Resource:
+    async def _resolve(self, stream: Stream[Any], running: _Running) -> Resource:
         fault: FivespotError
         while True:
             try:
@@ -234,7 +245,7 @@ class Watches:
             jitter = self._random.uniform(0.8, 1.2)
             await self._clock.sleep_until(self._clock.monotonic() + wait * jitter)
 
-    def _tell(self, stream: Stream, running: _Running) -> None:
+    def _tell(self, stream: Stream[Any], running: _Running) -> None:
         self._on_state(stream, frozenset(running.users))
 
 

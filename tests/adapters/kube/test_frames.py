@@ -63,7 +63,7 @@ def test_items_of_a_list_say_what_they_are() -> None:
     page = decode_page(
         encode({"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {}}]}), CONFIG_MAPS
     )
-    assert page.items == [{"metadata": {}, "apiVersion": "v1", "kind": "ConfigMap"}]
+    assert list(page.each()) == [{"metadata": {}, "apiVersion": "v1", "kind": "ConfigMap"}]
     assert (page.resource_version, page.more) == ("7", "")
 
 

@@ -31,6 +31,7 @@ from fivespot.adapters.kube.frames import WatchEvent
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import CONFIG_MAPS, PODS
+from fivespot.adapters.kube.watching import whole
 from tests.adapters.kube.scripted import Reply, Request, connected, scripted
 
 GET = Asked("get", "configmaps", "ns", "a")
@@ -453,7 +454,7 @@ def test_a_server_that_always_says_too_old_is_not_asked_all_the_time() -> None:
 
     async def scenario() -> None:
         async with scripted(handler) as server, connected(server) as gateway:
-            reflector = Reflector(gateway, PODS, clock=SystemClock(), on_change=lambda *_: None)
+            reflector = Reflector(gateway, PODS, clock=SystemClock(), read=whole, on_change=lambda *_: None)
             task = asyncio.create_task(reflector.run())
             await asyncio.sleep(1.5)
             task.cancel()
@@ -483,7 +484,11 @@ def test_a_broken_stream_is_resumed_from_the_last_version_without_a_list() -> No
         changes: list[Any] = []
         async with scripted(handler) as server, connected(server) as gateway:
             reflector = Reflector(
-                gateway, CONFIG_MAPS, clock=SystemClock(), on_change=lambda *change: changes.append(change)
+                gateway,
+                CONFIG_MAPS,
+                clock=SystemClock(),
+                read=whole,
+                on_change=lambda *change: changes.append(change),
             )
             task = asyncio.create_task(reflector.run())
             await until(lambda: len(changes) >= 4)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from fivespot.adapters.kube.frames import WatchEvent
-from fivespot.adapters.kube.watching import Change, Key, Watching
+from fivespot.adapters.kube.watching import Change, Key, Watching, whole
 
 A: Key = ("ns", "a")
 
@@ -20,8 +20,8 @@ def obj(version: int | str, name: str = "a", uid: str = "u1", **more: Any) -> di
     }
 
 
-def listed(*items: dict[str, Any], version: int | str = 10) -> Watching:
-    watching = Watching()
+def listed(*items: dict[str, Any], version: int | str = 10) -> Watching[dict[str, Any]]:
+    watching = Watching(whole)
     watching.listed(items, str(version))
     return watching
 
@@ -57,7 +57,7 @@ def test_nothing_but_the_three_kinds_of_change_reaches_the_cache(type_: str) -> 
 
 @pytest.mark.parametrize("body", [{}, {"metadata": None}, {"metadata": {}}, {"metadata": {"name": 7}}])
 def test_an_object_without_a_name_is_left_out(body: dict[str, Any]) -> None:
-    watching = Watching()
+    watching = Watching(whole)
     assert watching.listed([body], "1") == []
     assert watching.event(WatchEvent("ADDED", body)) is None
     assert watching.fed(body) is None
@@ -164,7 +164,7 @@ class ServerAndCache(RuleBasedStateMachine):
         self.history: list[WatchEvent] = []
         self.read = 0
         self.late: list[dict[str, Any]] = []
-        self.watching = Watching()
+        self.watching = Watching(whole)
         self.mirror: dict[Key, dict[str, Any]] = {}
         self.revision = 100
 

@@ -14,7 +14,7 @@ import pytest
 
 from fivespot.adapters.clock import FakeClock
 from fivespot.adapters.kube.control.children import Child, ChildKey, Children
-from fivespot.adapters.kube.control.observe import pods_stream
+from fivespot.adapters.kube.control.streams import pods_stream
 from fivespot.adapters.kube.control.watches import Stream
 from fivespot.adapters.kube.resources import Object
 from fivespot.core.decision.knowledge import Unknown

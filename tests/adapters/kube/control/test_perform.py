@@ -7,7 +7,6 @@ from typing import Any
 
 from fivespot.adapters.clock import SystemClock
 from fivespot.adapters.kube.control.children import Children
-from fivespot.adapters.kube.control.machines import MACHINES
 from fivespot.adapters.kube.control.perform import Outcome, Performer
 from fivespot.adapters.kube.control.watches import Watches
 from fivespot.adapters.kube.resources import Resource
@@ -61,7 +60,7 @@ def _performed(answers: Mapping[str, Answer], *groups: Group) -> tuple[Outcome, 
             clock = SystemClock()
             watches = Watches(gateway, clock, on_change=ignore, on_state=ignore)
             children = Children(gateway, clock, allow_local=True, on_change=ignore, on_state=ignore)
-            performer = Performer(gateway, watches, children, SM, MACHINES)
+            performer = Performer(gateway, watches, children, SM)
             return await performer.perform(read_machine(machine), groups)
 
     return asyncio.run(asyncio.wait_for(scenario(), 30)), asked

@@ -10,10 +10,11 @@ from fivespot.adapters.clock import FakeClock
 from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import Object
+from fivespot.adapters.kube.watching import Key, whole
 from tests.adapters.kube.scripted import Reply, Request, connected, scripted
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-MAPS = Stream(group="", kind="ConfigMap", version="v1", label="ours")
+MAPS = Stream(group="", kind="ConfigMap", version="v1", label="ours", read=whole)
 KINDS = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
 
 
@@ -76,13 +77,13 @@ class Told:
         self.states: asyncio.Queue[frozenset[str]] = asyncio.Queue()
         self.refuses = refuses
 
-    def change(self, _stream: Stream, old: Object | None, new: Object | None) -> None:
-        name = (new or old or {})["metadata"]["name"]
+    def change(self, _stream: Stream[Any], key: Key, _old: Object | None, _new: Object | None) -> None:
+        name = key[1]
         if name == self.refuses:
             raise ValueError(name)
         self.names.put_nowait(name)
 
-    def state(self, _stream: Stream, users: frozenset[str]) -> None:
+    def state(self, _stream: Stream[Any], users: frozenset[str]) -> None:
         self.states.put_nowait(users)
 
 
@@ -160,7 +161,7 @@ def test_what_the_selector_would_not_show_is_not_kept() -> None:
 
 def test_a_group_that_no_path_can_name_is_a_fault_and_not_waited_for() -> None:
     async def scenario() -> None:
-        odd, told = Stream(group="..", kind="Schedule", version="v1"), Told()
+        odd, told = Stream(group="..", kind="Schedule", version="v1", read=whole), Told()
         async with (
             scripted(Server()) as server,
             connected(server) as gateway,

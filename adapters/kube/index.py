@@ -3,17 +3,18 @@
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", bound=Hashable)
 
 
-class ReverseIndex(Generic[T]):
+class ReverseIndex(Generic[K, T]):
     """Keys and the things that each of them refers to; `of` answers the other way round."""
 
     def __init__(self) -> None:
-        self._things: dict[str, frozenset[T]] = {}
-        self._keys: dict[T, set[str]] = {}
+        self._things: dict[K, frozenset[T]] = {}
+        self._keys: dict[T, set[K]] = {}
 
-    def put(self, key: str, things: Iterable[T]) -> None:
+    def put(self, key: K, things: Iterable[T]) -> None:
         """Say what a key refers to from now on; nothing takes it out."""
         wanted = frozenset(things)
         before = self._things.get(key, frozenset())
@@ -28,7 +29,7 @@ class ReverseIndex(Generic[T]):
         else:
             self._things.pop(key, None)
 
-    def of(self, thing: T) -> frozenset[str]:
+    def of(self, thing: T) -> frozenset[K]:
         """The keys that refer to a thing."""
         return frozenset(self._keys.get(thing, ()))
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from fivespot.adapters.kube.control.index import ReverseIndex
+from fivespot.adapters.kube.index import ReverseIndex
 
 KEYS = st.sampled_from(["a", "b", "c", "d"])
 THINGS = st.frozensets(st.integers(0, 5), max_size=4)
@@ -13,7 +13,7 @@ THINGS = st.frozensets(st.integers(0, 5), max_size=4)
 class Both(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.index: ReverseIndex[int] = ReverseIndex()
+        self.index: ReverseIndex[str, int] = ReverseIndex()
         self.reference: dict[str, frozenset[int]] = {}
 
     @rule(key=KEYS, things=THINGS)
@@ -38,7 +38,7 @@ TestReverseIndex = Both.TestCase
 
 @given(st.lists(st.tuples(KEYS, THINGS)))
 def test_nothing_is_left_when_every_key_is_taken_out(puts: list[tuple[str, frozenset[int]]]) -> None:
-    index: ReverseIndex[int] = ReverseIndex()
+    index: ReverseIndex[str, int] = ReverseIndex()
     for key, things in puts:
         index.put(key, things)
     for key, _ in puts:

@@ -1,0 +1,155 @@
+"""Kubernetes Events about our objects: `correlating` with a queue and a server.
+
+Telling never blocks and never fails what it tells of: the queue is bounded, and what does not fit, or is refused, is
+logged and gone.
+"""
+
+import asyncio
+import logging
+import secrets
+import socket
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from fivespot.adapters.kube.correlating import Correlator, Create, Extend, Occurrence
+from fivespot.adapters.kube.errors import ApiError, LeadershipLost, NotFound
+from fivespot.adapters.kube.operations import Operations
+from fivespot.adapters.kube.resources import EVENTS, Object
+from fivespot.core.api.common import Metadata
+from fivespot.core.decision.actions import Event
+from fivespot.core.ports import Clock
+
+_LOG: Final = logging.getLogger(__name__)
+_WAITING: Final = 1000
+# Bounds of the API server (pkg/apis/core/validation/events.go), in bytes.
+_NOTE_BYTES: Final = 1024
+_INSTANCE_BYTES: Final = 128
+# Room for our own part of a name of at most 253 characters.
+_NAME_LENGTH: Final = 220
+
+
+@attrs.frozen(kw_only=True)
+class _Write:
+    occurrence: Occurrence
+    what: Create | Extend
+    body: Object
+    at: datetime
+
+
+class EventRecorder:
+    """Publishes Events from a bounded queue.
+
+    Args:
+        gateway: where to write them.
+        clock: `now` for what they say, `monotonic` for how often.
+        controller: who reports, as a field manager is called.
+
+    Attributes:
+        dropped: how many did not fit into the queue, or were too many about one object.
+    """
+
+    def __init__(self, gateway: Operations, clock: Clock, controller: str) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._controller = controller
+        self._queue: asyncio.Queue[_Write] = asyncio.Queue(_WAITING)
+        self._correlator = Correlator()
+        self.dropped = 0
+
+    def record(self, about: Metadata, api_version: str, kind: str, event: Event) -> None:
+        """Queue an event about an object; its uid makes `kubectl describe` show it."""
+        occurrence = Occurrence(
+            uid=about.uid,
+            type=event.severity.value,
+            reason=event.reason,
+            note=_cut(event.message, _NOTE_BYTES),
+        )
+        name = f"{about.name[:_NAME_LENGTH]}.{secrets.token_hex(8)}"
+        what = self._correlator.occurred(occurrence, name, self._clock.monotonic())
+        if what is None:
+            self.dropped += 1
+            return
+        at = self._clock.now()
+        body = self._body(about, api_version, kind, occurrence, what.name, at)
+        try:
+            self._queue.put_nowait(_Write(occurrence=occurrence, what=what, body=body, at=at))
+        except asyncio.QueueFull:
+            self.dropped += 1
+            self._correlator.lost(occurrence)
+
+    async def published(self) -> None:
+        """Return once nothing is waiting, while `run` is at work."""
+        await self._queue.join()
+
+    async def run(self) -> None:
+        """Publish for ever.
+
+        Raises:
+            LeadershipLost: nothing may be written any more.
+        """
+        while True:
+            write = await self._queue.get()
+            try:
+                await self._publish(write)
+            except LeadershipLost:
+                raise
+            except ApiError as error:
+                _LOG.warning("an event could not be published: %s", error)
+                self._correlator.lost(write.occurrence)
+            except Exception:  # noqa: BLE001 - an event is worth less than what it tells of
+                _LOG.exception("an event could not be published")
+                self._correlator.lost(write.occurrence)
+            self._queue.task_done()
+
+    async def _publish(self, write: _Write) -> None:
+        namespace = write.body["metadata"]["namespace"]
+        series = {"count": write.what.count, "lastObservedTime": _micro(write.at)}
+        if isinstance(write.what, Extend):
+            try:
+                await self._gateway.merge_patch(
+                    EVENTS, namespace, write.what.name, {"series": series}, field_manager=self._controller
+                )
+            except NotFound:
+                # Events are kept for an hour, and anybody may delete them.
+                pass
+            else:
+                return
+        # A series begins with two.
+        body = write.body | ({"series": series} if write.what.count > 1 else {})
+        await self._gateway.create(EVENTS, namespace, body, field_manager=self._controller)
+
+    def _body(
+        self, about: Metadata, api_version: str, kind: str, said: Occurrence, name: str, at: datetime
+    ) -> Object:
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            # The Events of a cluster-wide object are in this namespace (client-go).
+            "metadata": {"name": name, "namespace": about.namespace or "default"},
+            "eventTime": _micro(at),
+            "reportingController": self._controller,
+            "reportingInstance": _cut(socket.gethostname(), _INSTANCE_BYTES),
+            "action": said.reason,
+            "reason": said.reason,
+            "type": said.type,
+            "note": said.note,
+            "regarding": {
+                "apiVersion": api_version,
+                "kind": kind,
+                "namespace": about.namespace,
+                "name": about.name,
+                "uid": about.uid,
+            },
+        }
+
+
+def _micro(at: datetime) -> str:
+    """A MicroTime."""
+    return f"{at:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _cut(text: str, size: int) -> str:
+    """At most `size` bytes of UTF-8, whole characters."""
+    return text.encode()[:size].decode(errors="ignore")
