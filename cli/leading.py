@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import attrs
 import click
 
+from fivespot.cli.serving import ReportsChecks
 from fivespot.core.errors import InvalidSpec
 from fivespot.core.names import SYSTEM_NAMESPACE
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from fivespot.adapters.kube.electing import Timing
     from fivespot.adapters.kube.elector import Elector
     from fivespot.adapters.kube.gateway import Gateway
+    from fivespot.adapters.telemetry.metrics import Metrics
+    from fivespot.cli.serving import Process
 
 _LOG = logging.getLogger(__name__)
 
@@ -27,7 +30,7 @@ FINISH_SECONDS = 5.0
 """What is in hand when the process is asked to end gets so long before it is abandoned."""
 
 
-class Controller(Protocol):
+class Controller(ReportsChecks, Protocol):
     """What works for as long as this process leads."""
 
     async def run(self, won: Callable[[], Awaitable[object]]) -> None:
@@ -153,33 +156,36 @@ def identity() -> str:
 
 
 async def lead(
-    gateway: "Gateway",
-    stop: asyncio.Event,
+    process: "Process",
     controllers: Sequence[Controller],
     *,
     election: Election,
     default_name: str,
+    patience: float = FINISH_SECONDS,
 ) -> None:
-    """Run controllers while this process leads, or at once if there is no election, until `stop` is set.
+    """Run controllers while this process leads, or at once if there is no election, until `process.stop` is set.
 
     At the end they finish what is in hand, and only then the Lease is given back. If they do not within
-    FINISH_SECONDS, or if one of them fails, it is left to expire: a request that was abandoned may be done after all.
+    `patience` seconds, or if one of them fails, it is left to expire: a request that was abandoned may be done after all.
 
     Raises:
         LeadershipLost: this process led, and does not any more.
         NoPlaceForLease: the Lease's namespace does not exist.
         ExceptionGroup: what made a controller end.
     """
-    elector = _elector(gateway, election, default_name) if election.enabled else None
+    who = identity()
+    elector = _elector(process.gateway, election, default_name, who) if election.enabled else None
+    _describe(process.metrics, who, elector)
+    process.reporting += controllers
     work = asyncio.ensure_future(_run_all(controllers, elector.won if elector is not None else _at_once))
     electing = asyncio.ensure_future(elector.run() if elector is not None else asyncio.Event().wait())
-    asked = asyncio.ensure_future(stop.wait())
+    asked = asyncio.ensure_future(process.stop.wait())
     try:
         await asyncio.wait((work, electing, asked), return_when=asyncio.FIRST_COMPLETED)
         if asked.done() and not work.done() and (elector is None or elector.leads()):
             for controller in controllers:
                 controller.stop()
-            await asyncio.wait((work, electing), timeout=FINISH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((work, electing), timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 _LOG.warning("what is in hand is abandoned, and the Lease left to expire")
     finally:
@@ -193,14 +199,28 @@ async def lead(
             await elector.release()
 
 
-def _elector(gateway: "Gateway", election: Election, default_name: str) -> "Elector":
+def _describe(metrics: "Metrics", who: str, elector: "Elector | None") -> None:
+    """What /metrics says of this process, whatever it controls."""
+    from fivespot._version import VERSION  # noqa: PLC0415 - only when it runs
+    from fivespot.adapters.telemetry.metrics import Sample, State  # noqa: PLC0415
+    from fivespot.core.zones import tzdata_version  # noqa: PLC0415
+
+    def leads() -> list[Sample]:
+        return [Sample((), elector is None or elector.leads())]
+
+    metrics.info("controller", "This process.", {"version": VERSION, "instance_id": who})
+    metrics.info("tzdata", "The zone rules in use.", {"version": tzdata_version()})
+    metrics.watch_state(State("is_leader", "Whether this process acts.", (), leads))
+
+
+def _elector(gateway: "Gateway", election: Election, default_name: str, who: str) -> "Elector":
     from fivespot.adapters.clock import BootClock  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.kube.elector import Elector  # noqa: PLC0415
 
     elector = Elector(
         gateway.urgent,
         BootClock(),
-        identity=identity(),
+        identity=who,
         namespace=election.namespace,
         name=election.name or default_name,
         timing=election.timing,

@@ -5,8 +5,10 @@ stray kubeconfig win over the ServiceAccount, and would not read the namespace.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import attrs
 
@@ -60,3 +62,28 @@ def one_cluster(cluster: Mapping[str, str]) -> Object:
         "contexts": [{"name": "here", "context": {"cluster": "here", "user": "here"}}],
         "current-context": "here",
     }
+
+
+def impersonation(user: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Who an operator's kubeconfig says to act as (`kubectl --as`), as headers.
+
+    The source of the names: kubernetes.io/docs/reference/access-authn-authz/authentication, "User impersonation".
+    """
+    found = [("Impersonate-User", user.get("as")), ("Impersonate-Uid", user.get("as-uid"))]
+    found += [("Impersonate-Group", group) for group in user.get("as-groups") or ()]
+    for key, values in (user.get("as-user-extra") or {}).items():
+        found += [(f"Impersonate-Extra-{quote(str(key), safe='')}", value) for value in values]
+    return [(name, str(value)) for name, value in found if value]
+
+
+def stamps(paths: Iterable[Path]) -> tuple[tuple[int, int, int] | None, ...]:
+    """What tells one state of some files from another; one that was replaced by renaming has a new inode."""
+    return tuple(_stamp(path) for path in paths)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

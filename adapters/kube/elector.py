@@ -108,7 +108,7 @@ class Elector:
             NoPlaceForLease: the namespace does not exist.
         """
         await self._standing.wait()
-        _LOG.info("standing for election as %s, by Lease %s", self._electing.identity, self._shown)
+        _LOG.info("standing for election as %s", self._electing.identity, extra={"lease": self._shown})
         following = asyncio.create_task(self._reflector.run(), name=f"follow Lease {self._shown}")
         try:
             while True:
@@ -134,10 +134,10 @@ class Elector:
                         # A renewal that nobody waited for has been done after all.
                         await self._read()
                     except ApiError as error:
-                        _LOG.info("the Lease is left to expire: %s", error)
+                        _LOG.info("the Lease is left to expire: %s", error, extra={"lease": self._shown})
                         return
                     else:
-                        _LOG.info("leadership is released: Lease %s", self._shown)
+                        _LOG.info("leadership is released", extra={"lease": self._shown})
                         return
 
     @property
@@ -220,18 +220,18 @@ class Elector:
         """Say who leads, when that has changed."""
         if self.leads():
             if not self._won.is_set():
-                _LOG.info("leading, by Lease %s", self._shown)
+                _LOG.info("leading", extra={"lease": self._shown})
             self._won.set()
         holder = self._electing.record.holder if self._electing.record is not None else ""
         if holder not in ("", self._leader, self._electing.identity):
-            _LOG.info("standing by: %s leads, by Lease %s", holder, self._shown)
+            _LOG.info("standing by: %s leads", holder, extra={"lease": self._shown})
         self._leader = holder
 
     def _failed(self, error: ApiError | TimeoutError) -> None:
         said = str(error) or "no answer in time"
         # A standby asks every few seconds; what a person has to put right is said once.
         level = logging.WARNING if isinstance(error, Forbidden | Unauthorized) else logging.INFO
-        _LOG.log(level if said != self._fault else logging.DEBUG, "Lease %s: %s", self._shown, said)
+        _LOG.log(level if said != self._fault else logging.DEBUG, "%s", said, extra={"lease": self._shown})
         self._fault = said
 
     def _lost(self) -> LeadershipLost:

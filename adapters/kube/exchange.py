@@ -42,6 +42,10 @@ Fence: TypeAlias = Callable[[], float]
 """Seconds for which something may still be changed; raises LeadershipLost when nothing may."""
 
 
+Answered: TypeAlias = Callable[[str, int], None]
+"""Told of a request: its verb, and the HTTP code of the answer, 0 when there was none."""
+
+
 def unfenced() -> float:
     """For ever."""
     return float("inf")
@@ -71,6 +75,8 @@ class Exchange:
         slots: bounds how many requests are in flight at once; None for those that may not wait behind others.
         bound: bytes of one answer.
         server: how messages call the other side.
+        answered: called with a verb and the HTTP code of its answer, 0 when there was none.
+        heard: called whenever something has come from the other side.
         fence: asked before each write, as late as possible. A write that is still under way when its time is up is
             given up: it must not wait in our queues and be done when somebody else leads.
     """
@@ -82,9 +88,13 @@ class Exchange:
         slots: asyncio.Semaphore | None,
         bound: int,
         server: str,
+        answered: Answered,
+        heard: Callable[[], None],
         fence: Fence = unfenced,
     ) -> None:
         self._send = send
+        self._answered = answered
+        self._heard = heard
         self._fence = fence
         self._server = server
         self._slots: AbstractAsyncContextManager[None] = nullcontext() if slots is None else slots
@@ -141,7 +151,9 @@ class Exchange:
                 ):
                     answer = await self._whole(response)
             except _TRANSPORT as error:
+                self._answered(asked.verb, 0)
                 raise self._unavailable(asked, error) from error
+        self._told(asked, response)
         if response.is_success:
             return answer
         raise _refused(asked, response, answer)
@@ -180,14 +192,20 @@ class Exchange:
                             timeout=httpx.Timeout(silence, connect=CONNECT, pool=CONNECT),
                         )
                     )
+                    self._told(asked, response)
                     if not response.is_success:
                         raise _refused(asked, response, await self._whole(response))
                 opened()
                 splitter = frames.Frames(min(self._bound, frames.FRAME_BYTES))
                 async for chunk in response.aiter_bytes():
+                    self._heard()
                     yield splitter.feed(chunk)
         except _TRANSPORT as error:
             raise self._unavailable(asked, error) from error
+
+    def _told(self, asked: Asked, response: httpx.Response) -> None:
+        self._heard()
+        self._answered(asked.verb, response.status_code)
 
     async def _whole(self, response: httpx.Response) -> bytes:
         pieces, size = [], 0

@@ -11,7 +11,8 @@ import contextlib
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,10 +23,10 @@ import yaml
 from kr8s.asyncio import Api
 
 from fivespot._version import VERSION
-from fivespot.adapters.kube.connecting import SERVICE_ACCOUNT, in_cluster
+from fivespot.adapters.kube.connecting import SERVICE_ACCOUNT, impersonation, in_cluster, stamps
 from fivespot.adapters.kube.credentials import BearerAuth, FixedToken, PluginToken, TokenFile, Tokens
 from fivespot.adapters.kube.errors import NoCluster
-from fivespot.adapters.kube.exchange import Exchange, Fence, Params, unfenced
+from fivespot.adapters.kube.exchange import Answered, Exchange, Fence, Params, unfenced
 from fivespot.adapters.kube.kubeconfig import KubeconfigRejected, inline_kubeconfig
 from fivespot.adapters.kube.operations import Operations
 from fivespot.adapters.kube.resources import Object
@@ -41,8 +42,16 @@ CHILD_ANSWER_BYTES = 64 * 1024 * 1024
 # httpx's own bound is 100 connections; the 101st watch would wait for one to end.
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=45)
 
+_UNAUTHORIZED = 401
+_LOOK_SECONDS = 10.0
+"""How often the files of a kubeconfig are looked at; whoever renews a certificate does it long before the old one ends."""
+
 # What kr8s lets through for a kubeconfig or a plugin that is not as it should be.
 _LOADING = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, yaml.YAMLError)
+
+
+def _uncounted(_verb: str, _code: int) -> None:
+    """Nobody counts."""
 
 
 class Gateway(Operations):
@@ -54,27 +63,39 @@ class Gateway(Operations):
         urgent: the same operations without waiting for a slot among the requests in flight, and without the fence;
             for lease renewal.
         fence: asked before every write; whoever leads a group of processes puts the end of its leadership here.
+        answered: told of every request; whoever counts them puts it here.
     """
 
     def __init__(
         self,
-        api: Api,
-        tokens: Tokens,
+        connection: "_Connection",
         *,
         namespace: str,
         in_flight: int,
         bound: int,
+        renew: "Callable[[], Awaitable[_Connection]] | None" = None,
         fence: Fence = unfenced,
+        answered: Answered = _uncounted,
     ) -> None:
         self.fence = fence
-        self._api = api
-        self._auth = BearerAuth(tokens)
+        self.answered = answered
+        self._heard_at = float("-inf")
+        self._connection = connection
+        self._renew = renew
+        self._renewing = asyncio.Lock()
+        self._look_at = time.monotonic() + _LOOK_SECONDS
         self._closed = False
-        self.server = api.auth.server
+        self.server = connection.server
         self.namespace = namespace
         slots = asyncio.Semaphore(in_flight)
-        super().__init__(Exchange(self._send, slots=slots, bound=bound, server=self.server, fence=self._left))
-        unbounded = Exchange(self._send, slots=None, bound=bound, server=self.server)
+        shared: dict[str, Any] = {
+            "bound": bound,
+            "server": self.server,
+            "answered": self._tell,
+            "heard": self._heard,
+        }
+        super().__init__(Exchange(self._send, slots=slots, fence=self._left, **shared))
+        unbounded = Exchange(self._send, slots=None, **shared)
         self.urgent = Operations(unbounded, self._resolver)
 
     @classmethod
@@ -95,19 +116,44 @@ class Gateway(Operations):
             NoCluster: no kubeconfig, or one that cannot be used.
         """
         if kubeconfig is None and context is None and (here := in_cluster(service_account)) is not None:
-            api = _api(here.kubeconfig)
-            tokens: Tokens = TokenFile(here.token_file)
-            await _open(api, shown="the pod's ServiceAccount")
-            return cls(api, tokens, namespace=here.namespace, in_flight=in_flight, bound=ANSWER_BYTES)
+            tokens = TokenFile(here.token_file)
+
+            async def open_here() -> _Connection:
+                return await _Connection.open(_api(here.kubeconfig), "the pod's ServiceAccount", tokens)
+
+            connection = await open_here()
+            return cls(
+                connection,
+                namespace=here.namespace,
+                in_flight=in_flight,
+                bound=ANSWER_BYTES,
+                renew=open_here,
+            )
         shown = str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
-        api = _api(None if kubeconfig is None else str(kubeconfig), context)
-        await _open(api, shown=shown)
-        namespace = str(_entries(api)[0].get("namespace") or "default")
-        return cls(api, _tokens(api), namespace=namespace, in_flight=in_flight, bound=ANSWER_BYTES)
+
+        async def open_named() -> _Connection:
+            return await _Connection.open(
+                _api(None if kubeconfig is None else str(kubeconfig), context), shown
+            )
+
+        connection = await open_named()
+        return cls(
+            connection,
+            namespace=connection.namespace,
+            in_flight=in_flight,
+            bound=ANSWER_BYTES,
+            renew=open_named,
+        )
 
     @classmethod
     async def from_kubeconfig(
-        cls, text: str, *, allow_local: bool, in_flight: int = IN_FLIGHT, fence: Fence = unfenced
+        cls,
+        text: str,
+        *,
+        allow_local: bool,
+        in_flight: int = IN_FLIGHT,
+        fence: Fence = unfenced,
+        answered: Answered = _uncounted,
     ) -> Self:
         """The child cluster of a kubeconfig that came out of a Secret; nothing is sent yet.
 
@@ -116,26 +162,29 @@ class Gateway(Operations):
         """
         # In a thread: parsing the largest text that is allowed takes a second.
         config = await asyncio.to_thread(inline_kubeconfig, text, allow_local=allow_local)
-        api = _api(config)
         try:
-            await _open(api, shown="the Secret")
+            connection = await _Connection.open(_api(config), "the Secret")
         except NoCluster as error:
             remedy = "certificate, key and authority have to be readable, and to fit together"
             raise KubeconfigRejected("", remedy) from error
         return cls(
-            api,
-            _tokens(api),
+            connection,
             namespace="default",
             in_flight=in_flight,
             bound=CHILD_ANSWER_BYTES,
             fence=fence,
+            answered=answered,
         )
+
+    @property
+    def silence(self) -> float:
+        """Seconds since something came from the server; infinite before anything did."""
+        return time.monotonic() - self._heard_at
 
     async def close(self) -> None:
         """End all requests and watches; those in flight fail with Unavailable. A second call does nothing."""
         self._closed = True
-        if self._api._session is not None:  # noqa: SLF001 - see _open
-            await self._api._session.aclose()  # noqa: SLF001
+        await self._connection.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -147,6 +196,15 @@ class Gateway(Operations):
 
     def _left(self) -> float:
         return self.fence()
+
+    def _tell(self, verb: str, code: int) -> None:
+        if code == _UNAUTHORIZED:
+            # Whoever renewed what we are known by has done so by now, or will soon.
+            self._look_at = 0.0
+        self.answered(verb, code)
+
+    def _heard(self) -> None:
+        self._heard_at = time.monotonic()
 
     @contextlib.asynccontextmanager
     async def _send(
@@ -164,25 +222,119 @@ class Gateway(Operations):
             message = "the gateway is closed"
             raise httpx.ConnectError(message)
         base, _, last = path.rpartition("/")
+        connection = await self._current()
         try:
-            async with self._api.call_api(
-                method,
-                version="",
-                # kr8s joins base and url with a slash and insists on a base; /version/ is served like /version.
-                base=base or path,
-                url=last if base else "",
-                raise_for_status=False,
-                stream=True,
-                params=params,
-                content=content,
-                headers=headers,
-                timeout=timeout,
-                auth=self._auth,
-            ) as response:
+            async with (
+                connection.use() as api,
+                api.call_api(
+                    method,
+                    version="",
+                    # kr8s joins base and url with a slash and insists on a base; /version/ is served like /version.
+                    base=base or path,
+                    url=last if base else "",
+                    raise_for_status=False,
+                    stream=True,
+                    params=params,
+                    content=content,
+                    headers=headers,
+                    timeout=timeout,
+                    auth=connection.auth,
+                ) as response,
+            ):
                 yield response
         except kr8s.APITimeoutError as error:
             # It hides which limit it was, and whether the request had been sent.
             raise error.__cause__ or TimeoutError from error
+
+    async def _current(self) -> "_Connection":
+        """The connection to use: a new one where the files that the last was made from have changed.
+
+        Whatever is under way on the old one goes on there.
+        """
+        if self._renew is None or time.monotonic() < self._look_at:
+            return self._connection
+        async with self._renewing:
+            if time.monotonic() < self._look_at:
+                return self._connection
+            self._look_at = time.monotonic() + _LOOK_SECONDS
+            if self._connection.outdated():
+                try:
+                    new = await self._renew()
+                except NoCluster as error:
+                    # Half a file, most likely; the next look comes soon.
+                    _LOG.warning("the credentials have changed, and cannot be used: %s", error)
+                else:
+                    _LOG.info("the credentials have changed, and the new ones are used")
+                    before, self._connection = self._connection, new
+                    await before.retire()
+        return self._connection
+
+
+class _Connection:
+    """One client with one set of credentials, and the files that these were read from."""
+
+    def __init__(self, api: Api, tokens: Tokens | None) -> None:
+        self._api = api
+        self._uses = 0
+        self._retired = False
+        self._plugin_refreshed = False
+        self._stamps = self._look()
+        self.auth = BearerAuth(tokens or _tokens(api, self._refreshed))
+        self.server = api.auth.server
+        self.namespace = str(_entries(api)[0].get("namespace") or "default")
+
+    @classmethod
+    async def open(cls, api: Api, shown: str, tokens: Tokens | None = None) -> "_Connection":
+        """Load the configuration and make the client.
+
+        Raises:
+            NoCluster: there is none, or it cannot be used.
+        """
+        await _open(api, shown=shown)
+        return cls(api, tokens)
+
+    @contextlib.asynccontextmanager
+    async def use(self) -> AsyncIterator[Api]:
+        """The client, not closed before the end of the block."""
+        self._uses += 1
+        try:
+            yield self._api
+        finally:
+            self._uses -= 1
+            if self._retired and not self._uses:
+                await self.close()
+
+    async def retire(self) -> None:
+        """Close it when the last use has ended."""
+        self._retired = True
+        if not self._uses:
+            await self.close()
+
+    async def close(self) -> None:
+        """Close it now."""
+        if self._api._session is not None:  # noqa: SLF001 - see _open
+            await self._api._session.aclose()  # noqa: SLF001
+
+    def outdated(self) -> bool:
+        """Whether a file has changed since, or the exec plugin has made another certificate."""
+        return self._plugin_refreshed or self._look() != self._stamps
+
+    def _refreshed(self) -> None:
+        self._plugin_refreshed = True
+
+    def _look(self) -> tuple[object, ...]:
+        """What tells one state of the files from another; names that are replaced by renaming have a new inode."""
+        return stamps(_files(self._api))
+
+
+def _files(api: Api) -> list[Path]:
+    """The kubeconfig and every certificate and key that it names; none for one that came from memory."""
+    config = api.auth.kubeconfig
+    paths = [str(getattr(part, "path", "") or "") for part in getattr(config, "_configs", ())]
+    _, cluster, user = _entries(api)
+    base = Path(paths[0]).expanduser().parent if paths and paths[0] else Path()
+    named = [cluster.get("certificate-authority"), user.get("client-certificate"), user.get("client-key")]
+    return [Path(path).expanduser() for path in paths if path] + [base / str(path) for path in named if path]
 
 
 def _api(kubeconfig: Object | str | None, context: str | None = None) -> Api:
@@ -200,7 +352,7 @@ async def _open(api: Api, *, shown: str) -> None:
         verify = await _load(api)
         api._session = httpx.AsyncClient(  # noqa: SLF001 - kr8s is pinned; there is no other way to set its limits
             base_url=api.auth.server,
-            headers={"User-Agent": f"5spot/{VERSION}"},
+            headers=[("User-Agent", f"5spot/{VERSION}"), *impersonation(_entries(api)[2])],
             verify=verify,
             timeout=httpx.Timeout(30.0),
             follow_redirects=False,
@@ -244,25 +396,29 @@ def _entries(api: Api) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[st
         return {}, {}, {}
 
 
-def _tokens(api: Api) -> Tokens:
+def _tokens(api: Api, refreshed: Callable[[], None]) -> Tokens:
     user = _entries(api)[2]
     token = api.auth.token.strip() if api.auth.token else None
     if "exec" in user:
-        return PluginToken(token, _plugin(api))
+        return PluginToken(token, _plugin(api, refreshed))
     if path := user.get("tokenFile"):
         # Relative to the kubeconfig that says so, as kubectl reads it.
         return TokenFile(Path(str(api.auth.kubeconfig.get_path(api.auth.active_context))).parent / str(path))
     return FixedToken(token)
 
 
-def _plugin(api: Api) -> "Callable[[], Any]":
+def _plugin(api: Api, refreshed: Callable[[], None]) -> "Callable[[], Any]":
     async def run() -> str | None:
+        before = _entries(api)[2].get("client-certificate-data")
         try:
             await api.auth.reauthenticate()
         except _LOADING as error:
             _LOG.warning("the kubeconfig's exec plugin failed, the token before is used: %s", error)
         finally:
             _shred(api)
+        if _entries(api)[2].get("client-certificate-data") != before:
+            # The certificate is the client's, not the request's.
+            refreshed()
         return api.auth.token.strip() if api.auth.token else None
 
     return run

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import secrets
 import socket
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -45,17 +46,26 @@ class EventRecorder:
         gateway: where to write them.
         clock: `now` for what they say, `monotonic` for how often.
         controller: who reports, as a field manager is called.
+        on_dropped: called when an event is one too many.
 
     Attributes:
         dropped: how many did not fit into the queue, or were too many about one object.
     """
 
-    def __init__(self, gateway: Operations, clock: Clock, controller: str) -> None:
+    def __init__(
+        self,
+        gateway: Operations,
+        clock: Clock,
+        controller: str,
+        *,
+        on_dropped: Callable[[], None] | None = None,
+    ) -> None:
         self._gateway = gateway
         self._clock = clock
         self._controller = controller
         self._queue: asyncio.Queue[_Write] = asyncio.Queue(_WAITING)
         self._correlator = Correlator()
+        self._on_dropped = on_dropped or (lambda: None)
         self.dropped = 0
 
     def record(self, about: Metadata, api_version: str, kind: str, event: Event) -> None:
@@ -69,15 +79,19 @@ class EventRecorder:
         name = f"{about.name[:_NAME_LENGTH]}.{secrets.token_hex(8)}"
         what = self._correlator.occurred(occurrence, name, self._clock.monotonic())
         if what is None:
-            self.dropped += 1
+            self._drop()
             return
         at = self._clock.now()
         body = self._body(about, api_version, kind, occurrence, what.name, at)
         try:
             self._queue.put_nowait(_Write(occurrence=occurrence, what=what, body=body, at=at))
         except asyncio.QueueFull:
-            self.dropped += 1
+            self._drop()
             self._correlator.lost(occurrence)
+
+    def _drop(self) -> None:
+        self.dropped += 1
+        self._on_dropped()
 
     async def published(self) -> None:
         """Return once nothing is waiting, while `run` is at work."""

@@ -46,6 +46,7 @@ class Reflector(Generic[V]):
         on_change: called with a key and what is kept of its object, before and after, once the cache has changed; must
             not block.
         on_served_change: called with the new value when `served` changes; must not block.
+        on_end: called with the reason when a stream has ended.
         random: for jitter.
         lasting: seconds that a stream is asked to last, at least and at most.
 
@@ -64,6 +65,7 @@ class Reflector(Generic[V]):
         read: Read[V],
         on_change: Callable[[Key, V | None, V | None], None],
         on_served_change: Callable[[bool], None] | None = None,
+        on_end: Callable[[str], None] | None = None,
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
@@ -80,6 +82,7 @@ class Reflector(Generic[V]):
         self._selection = (namespace, label_selector, field_selector)
         self._on_change = on_change
         self._on_served_change = on_served_change or (lambda _: None)
+        self._on_end = on_end or (lambda _: None)
         self._random = random or Random()  # noqa: S311 - for jitter
         self._lasting = lasting
         self._state = Watching(read, tokens)
@@ -154,7 +157,7 @@ class Reflector(Generic[V]):
             return self._failed(error)
         self._alive()
         if not was_served:
-            _LOG.info("%s is served", self.resource.label)
+            _LOG.info("the kind is served", extra={"resource": self.resource.label})
             self._on_served_change(True)  # noqa: FBT003 - the callback's only argument
         for change in changes:
             self._tell(change)
@@ -189,21 +192,25 @@ class Reflector(Generic[V]):
         first = self._failures == 0
         # 404 may mean that the kind is gone, which the list will tell; to go on from the version is pointless.
         if isinstance(error, Gone | NotFound):
-            self.restart_reasons["gone"] += 1
+            self._count("gone")
             self._state.expired()
             delay = self._failed(error)
             # The list can follow at once, but a server that always says "too old" must not be asked all the time.
             return 0.0 if first else delay
         if error is not None:
-            self.restart_reasons["error"] += 1
+            self._count("error")
             return self._failed(error)
-        self.restart_reasons["end"] += 1
+        self._count("end")
         self._failures += 1
         return STREAM.delay(self._failures, self._random)
 
+    def _count(self, reason: str) -> None:
+        self.restart_reasons[reason] += 1
+        self._on_end(reason)
+
     def _not_served(self, error: NotFound) -> float:
         if self._state.unserved():
-            _LOG.warning("%s", error)
+            _LOG.warning("%s", error, extra={"resource": self.resource.label})
             self._on_served_change(False)  # noqa: FBT003 - the callback's only argument
         self.failing, self._failures = None, 0
         self.synced.set()
@@ -214,7 +221,12 @@ class Reflector(Generic[V]):
         self.failing = error
         # What a person has to put right is said at every level; a server that is down comes back.
         level = logging.WARNING if isinstance(error, Forbidden | Unauthorized) else logging.INFO
-        _LOG.log(level, "%s: trying again (%d in a row)", error, self._failures)
+        _LOG.log(
+            level,
+            "%s: trying again",
+            error,
+            extra={"resource": self.resource.label, "failures": self._failures},
+        )
         return STREAM.delay(self._failures, self._random)
 
     def _alive(self) -> None:

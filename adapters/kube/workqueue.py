@@ -5,6 +5,7 @@ key is None. All other methods return at once and may be called from callbacks; 
 """
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime
 from random import Random
 from typing import Generic
@@ -22,10 +23,20 @@ class WorkQueue(Generic[K]):
         clock: `monotonic` decides when appointments are due.
         backoff: delays between failures of one key.
         random: for jitter.
+        waited: told how many seconds a key waited for a worker, once it was ready.
     """
 
-    def __init__(self, clock: Clock, *, backoff: Backoff = WORK, random: Random | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        backoff: Backoff = WORK,
+        random: Random | None = None,
+        waited: Callable[[float], None] | None = None,
+    ) -> None:
         self._clock = clock
+        self._waited = waited or (lambda _: None)
+        self._since: dict[K, float] = {}
         self._random = random or Random()  # noqa: S311 - for jitter
         self._queue: Queue[K] = Queue(backoff)
         self._news = asyncio.Event()
@@ -45,6 +56,7 @@ class WorkQueue(Generic[K]):
     def add(self, key: K, *, low: bool = False) -> None:
         """Have the key worked on, once more if it is being worked on; `low` lets every change go first."""
         self._queue.add(key, low=low)
+        self._since.setdefault(key, self._clock.monotonic())
         self._news.set()
 
     def add_at(self, key: K, when: float | datetime) -> None:
@@ -86,7 +98,10 @@ class WorkQueue(Generic[K]):
         """The next key; nobody else gets it before `done`. None once the queue is closed."""
         async with self._turn:
             while not self._closed:
-                if (key := self._queue.take(self._clock.monotonic(), self._clock.now())) is not None:
+                now = self._clock.monotonic()
+                if (key := self._queue.take(now, self._clock.now())) is not None:
+                    # A key that has come due was looked at as soon as there was a worker for it.
+                    self._waited(now - self._since.pop(key, now))
                     return key
                 await self._wait()
             return None

@@ -78,7 +78,5 @@ def careful(text: str) -> str:
     return clean if len(clean) <= LONGEST else f"{clean[:LONGEST]}... ({len(clean)} characters)"
 
 
-def _careful(
-    _logger: Any, _method: str, event: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
+def _careful(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     return {name: careful(value) if isinstance(value, str) else value for name, value in event.items()}

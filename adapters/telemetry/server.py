@@ -80,9 +80,7 @@ async def _listen(stack: AsyncExitStack, address: str, port: int, paths: Mapping
     try:
         await site.start()
     except OSError as error:
-        message = (
-            f"{address} port {port} cannot be listened on: {error.strerror}; choose another port, or 0 for none"
-        )
+        message = f"{address} port {port} cannot be listened on: {error.strerror}; choose another port, or 0 for none"
         raise PortInUse(message) from error
     found: int = runner.addresses[0][1]
     return found

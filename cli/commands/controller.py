@@ -1,11 +1,9 @@
 """`5spot controller`: the machine controller."""
 
-import asyncio
-
 import click
 
 from fivespot.cli.leading import Election, election_options, lead
-from fivespot.cli.serving import cluster_options, serve
+from fivespot.cli.serving import Process, ProcessOptions, process_options, serve
 
 _LEASE = "5spot-leader"
 
@@ -16,7 +14,7 @@ def command() -> None:
 
 
 @command.command("run", short_help="Make machines exist, or not, until stopped.")
-@cluster_options
+@process_options
 @click.option(
     "--allow-local-child",
     is_flag=True,
@@ -43,9 +41,7 @@ def command() -> None:
 )
 @election_options(_LEASE)
 def run(
-    kubeconfig: str | None,
-    context: str | None,
-    log_level: str,
+    process: ProcessOptions,
     allow_local_child: bool,
     force_finalizer_on_timeout: bool,
     workers: int,
@@ -63,17 +59,17 @@ def run(
     """
     from fivespot.adapters.clock import SystemClock  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.kube.control.machines import MachineController  # noqa: PLC0415
-    from fivespot.adapters.kube.gateway import Gateway  # noqa: PLC0415
     from fivespot.core.decision.policy import Policy  # noqa: PLC0415
 
-    async def drive(gateway: Gateway, stop: asyncio.Event) -> None:
+    async def drive(running: Process) -> None:
         controller = MachineController(
-            gateway,
+            running.gateway,
             SystemClock(),
             policy=Policy(force_finalizer_on_timeout=force_finalizer_on_timeout),
             allow_local_child=allow_local_child,
             workers=workers,
+            metrics=running.metrics,
         )
-        await lead(gateway, stop, [controller], election=election, default_name=_LEASE)
+        await lead(running, [controller], election=election, default_name=_LEASE)
 
-    serve(drive, kubeconfig=kubeconfig, context=context, log_level=log_level)
+    serve(drive, process)

@@ -1,11 +1,9 @@
 """`5spot provider`: the controllers of the schedule kinds."""
 
-import asyncio
-
 import click
 
 from fivespot.cli.leading import Election, election_options, lead
-from fivespot.cli.serving import cluster_options, serve
+from fivespot.cli.serving import Process, ProcessOptions, process_options, serve
 
 _NAMES = ("time-based", "capital-markets")
 _LEASE = "5spot-provider"
@@ -18,11 +16,9 @@ def command() -> None:
 
 @command.command("run", short_help="Publish what schedules say, until stopped.")
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[NAME]...")
-@cluster_options
+@process_options
 @election_options(f"{_LEASE}, and the names that are given")
-def run(
-    names: tuple[str, ...], kubeconfig: str | None, context: str | None, log_level: str, election: Election
-) -> None:
+def run(names: tuple[str, ...], process: ProcessOptions, election: Election) -> None:
     """Publish what schedules say. Runs until stopped.
 
     NAME is time-based or capital-markets, for TimeBasedSpotSchedule and CapitalMarketsSchedule; both run when none is
@@ -39,19 +35,24 @@ def run(
     from fivespot._version import BUILT  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.clock import SystemClock  # noqa: PLC0415
     from fivespot.adapters.kube.control.schedules import ScheduleController  # noqa: PLC0415
-    from fivespot.adapters.kube.gateway import Gateway  # noqa: PLC0415
     from fivespot.core.api.kinds import CAPITAL_MARKETS, TIME_BASED  # noqa: PLC0415
 
     kinds = {"time-based": TIME_BASED, "capital-markets": CAPITAL_MARKETS}
 
     chosen = [name for name in _NAMES if name in (names or _NAMES)]
 
-    async def drive(gateway: Gateway, stop: asyncio.Event) -> None:
+    async def drive(running: Process) -> None:
         controllers = [
-            ScheduleController(gateway, SystemClock(), kinds[name], clock_trusted_from=BUILT)
+            ScheduleController(
+                running.gateway,
+                SystemClock(),
+                kinds[name],
+                clock_trusted_from=BUILT,
+                metrics=running.metrics,
+            )
             for name in chosen
         ]
         lease = "-".join([_LEASE, *chosen]) if names else _LEASE
-        await lead(gateway, stop, controllers, election=election, default_name=lease)
+        await lead(running, controllers, election=election, default_name=lease)
 
-    serve(drive, kubeconfig=kubeconfig, context=context, log_level=log_level)
+    serve(drive, process)

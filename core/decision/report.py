@@ -12,7 +12,7 @@ from fivespot.core.api.scheduled_machine import ScheduledMachineStatus, Taint
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision import verdict as verdicts
 from fivespot.core.decision.actions import Event, Severity
-from fivespot.core.decision.knowledge import CHILD_OUT_OF_REACH, Present, Unknown, value_of
+from fivespot.core.decision.knowledge import CHILD_OUT_OF_REACH, Absent, Present, Unknown, value_of
 from fivespot.core.decision.observation import CapiMachineView, DependentView, Failure
 from fivespot.core.decision.phase import Phase
 from fivespot.core.decision.plan import Plan
@@ -308,7 +308,9 @@ def _child_reachable(scene: Scene) -> _Wanted | None:
     for part in (scene.node, scene.obs.pods):
         if isinstance(part, Unknown) and part.reason in CHILD_OUT_OF_REACH:
             return reasons.CHILD_CLUSTER_REACHABLE, "Unknown", part.reason, part.why
-    if isinstance(scene.node, Present):
+    # Nodes were read, and ours was not among them: what was said of the cluster before is over.
+    doubted = condition_of(scene.status.conditions, reasons.CHILD_CLUSTER_REACHABLE) is not None
+    if isinstance(scene.node, Present) or (isinstance(scene.node, Absent) and doubted):
         return reasons.CHILD_CLUSTER_REACHABLE, "True", reasons.RESOLVED, "the child cluster answers"
     return None
 

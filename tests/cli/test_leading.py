@@ -10,8 +10,10 @@ import pytest
 
 from fivespot.adapters.kube.electing import Timing
 from fivespot.adapters.kube.errors import LeadershipLost
-from fivespot.cli import leading
-from fivespot.cli.leading import Election, identity, lead
+from fivespot.adapters.telemetry.health import Check
+from fivespot.adapters.telemetry.metrics import Metrics
+from fivespot.cli.leading import FINISH_SECONDS, Election, identity, lead
+from fivespot.cli.serving import Process
 from tests.adapters.kube.leases import NAME, NAMESPACE, LeaseServer
 from tests.adapters.kube.scripted import connected, scripted
 
@@ -40,11 +42,16 @@ class Work:
     def stop(self) -> None:
         self.stopped.set()
 
+    def checks(self) -> list[Check]:
+        return []
+
 
 Scenario = Callable[[LeaseServer, Work, asyncio.Event, "asyncio.Task[None]"], Coroutine[Any, Any, None]]
 
 
-def led(scenario: Scenario, *, held_by: str = "", enabled: bool = True) -> None:
+def led(
+    scenario: Scenario, *, held_by: str = "", enabled: bool = True, patience: float = FINISH_SECONDS
+) -> None:
     """Run a scenario beside `lead`."""
 
     async def whole() -> None:
@@ -53,7 +60,9 @@ def led(scenario: Scenario, *, held_by: str = "", enabled: bool = True) -> None:
             leases.held_by(held_by)
         election = Election(enabled=enabled, name=None, namespace=NAMESPACE, timing=QUICK)
         async with scripted(leases.handler) as server, connected(server) as gateway:
-            leader = asyncio.create_task(lead(gateway, stop, [work], election=election, default_name=NAME))
+            process = Process(gateway, stop, Metrics())
+            leading = lead(process, [work], election=election, default_name=NAME, patience=patience)
+            leader = asyncio.create_task(leading)
             await scenario(leases, work, stop, leader)
 
     asyncio.run(asyncio.wait_for(whole(), 20))
@@ -78,10 +87,8 @@ def test_it_works_when_it_has_won_and_gives_back_when_the_work_is_done() -> None
 
 
 def test_work_that_does_not_end_in_time_is_abandoned_and_the_lease_left_to_expire(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(leading, "FINISH_SECONDS", 0.2)
-
     async def scenario(leases: LeaseServer, work: Work, stop: asyncio.Event, leader: Any) -> None:
         await work.working.wait()
         stop.set()
@@ -89,7 +96,7 @@ def test_work_that_does_not_end_in_time_is_abandoned_and_the_lease_left_to_expir
         assert work.cancelled
         assert leases.holder
 
-    led(scenario)
+    led(scenario, patience=0.2)
     assert "the Lease left to expire" in caplog.text
 
 

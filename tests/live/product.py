@@ -48,6 +48,11 @@ class Process:
                 env=os.environ | {"PYTHONPATH": str(ROOT)} | dict(self.environment),
             )
 
+    def logged(self) -> list[dict[str, Any]]:
+        """What it has logged: JSON, since no terminal reads it. Its last words are for people, and not among it."""
+        lines = self.log.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
     def kill(self) -> None:
         """SIGKILL, and wait for the end."""
         assert self.popen is not None

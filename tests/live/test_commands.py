@@ -96,15 +96,19 @@ def _let_it_lead(plane: ControlPlane) -> None:
     _grant(plane, "lead", _rule("coordination.k8s.io", "leases", "get", "list", "watch", "create", "update"))
 
 
-def _wait_for_line(process: Process, *parts: str) -> str:
-    def found() -> list[str]:
-        return [line for line in process.log.read_text().splitlines() if all(part in line for part in parts)]
+def _wait_for_entry(process: Process, *parts: str, **fields: str) -> None:
+    """Until something with these fields is logged, whose message has all the parts."""
+
+    def found() -> bool:
+        return any(
+            entry.items() >= fields.items() and all(part in entry["message"] for part in parts)
+            for entry in process.logged()
+        )
 
     try:
-        wait_until(lambda: bool(found()), seconds=30, what=f"a line with {parts}")
+        wait_until(found, seconds=30, what=f"{parts} with {fields}")
     except TimeoutError as error:
-        raise AssertionError(f"no line with {parts}:\n{process.log.read_text()}") from error
-    return found()[0]
+        raise AssertionError(f"no entry with {parts} and {fields}:\n{process.log.read_text()}") from error
 
 
 def test_the_controller_names_the_permission_that_is_missing_and_works_once_it_is_granted(
@@ -120,22 +124,24 @@ def test_the_controller_names_the_permission_that_is_missing_and_works_once_it_i
     controller = Process([*line, "--log-level", "warning"], tmp_path / "controller.log")
     controller.start()
     try:
-        _wait_for_line(
+        _wait_for_entry(
             controller,
-            f'WARNING list scheduledmachines.{group}: scheduledmachines.{group} is forbidden: User "{STRANGER}"',
+            f'list scheduledmachines.{group}: scheduledmachines.{group} is forbidden: User "{STRANGER}"',
             f'grant verb "list" on resource "scheduledmachines" in API group "{group}" in a ClusterRole',
+            level="warning",
         )
-        _wait_for_line(
+        _wait_for_entry(
             controller,
-            "WARNING Lease 5spot-system/5spot-leader: ",
             'grant verb "get" on resource "leases" in API group "coordination.k8s.io" in namespace 5spot-system',
+            level="warning",
+            lease="5spot-system/5spot-leader",
         )
         _let_it_lead(with_crds)
         _grant(with_crds, "see-machines", _rule(group, "scheduledmachines", "list"))
-        _wait_for_line(controller, 'grant verb "watch" on resource "scheduledmachines"')
+        _wait_for_entry(controller, 'grant verb "watch" on resource "scheduledmachines"')
         _grant(with_crds, "see-machines", _rule(group, "scheduledmachines", "list", "watch"))
-        _wait_for_line(
-            controller, "ScheduledMachine denied/desk-1", 'grant verb "patch" on resource "scheduledmachines'
+        _wait_for_entry(
+            controller, 'grant verb "patch" on resource "scheduledmachines', machine="denied/desk-1"
         )
         assert controller.popen is not None
         assert controller.popen.poll() is None, "it goes on, so that the permission can be granted meanwhile"
@@ -166,15 +172,17 @@ def test_a_provider_names_the_permission_that_is_missing_and_publishes_once_it_i
     provider = Process(line, tmp_path / "provider.log")
     provider.start()
     try:
-        _wait_for_line(
-            provider, "WARNING", f'grant verb "list" on resource "{resource}" in API group "{group}"'
+        _wait_for_entry(
+            provider, f'grant verb "list" on resource "{resource}" in API group "{group}"', level="warning"
         )
         _grant(with_crds, "see-schedules", _rule(group, resource, "list", "watch"))
-        _wait_for_line(
-            provider, "WARNING", f'grant verb "patch" on resource "{resource}/status" in API group "{group}"'
+        _wait_for_entry(
+            provider,
+            f'grant verb "patch" on resource "{resource}/status" in API group "{group}"',
+            level="warning",
         )
         _grant(with_crds, "publish", _rule(group, f"{resource}/status", "patch"))
-        _wait_for_line(provider, "INFO TimeBasedSpotSchedule unpublished/nights: active")
+        _wait_for_entry(provider, "active", level="info", schedule="unpublished/nights")
     finally:
         status = provider.stop()
     assert status == 0

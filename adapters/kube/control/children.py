@@ -23,6 +23,7 @@ from fivespot.adapters.kube.kubeconfig import KubeconfigRejected
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object
 from fivespot.adapters.kube.watching import Key
+from fivespot.adapters.telemetry.metrics import Metrics
 from fivespot.core.api import reasons
 from fivespot.core.decision.knowledge import Known, Unknown
 from fivespot.core.decision.observation import MachineView, NodeView
@@ -109,8 +110,10 @@ class Children:
         allow_local: bool,
         on_change: Callable[[ChildKey, Stream[Any], Key, Any, Any], None],
         on_state: Callable[[ChildKey, frozenset[str]], None],
+        metrics: Metrics | None = None,
     ) -> None:
         self._gateway = gateway
+        self._metrics = metrics or Metrics()
         self._clock = clock
         self._allow_local = allow_local
         self._on_change = on_change
@@ -123,6 +126,7 @@ class Children:
             clock,
             on_change=lambda stream, *_: self._secret_news(stream),
             on_state=lambda stream, _users: self._secret_news(stream),
+            metrics=self._metrics,
         )
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -221,18 +225,23 @@ class Children:
             if (text := self._kubeconfig(key)) is None or text == entry.text:
                 return
             gateway = await Gateway.from_kubeconfig(
-                text, allow_local=self._allow_local, fence=self._gateway.fence
+                text,
+                allow_local=self._allow_local,
+                fence=self._gateway.fence,
+                answered=self._gateway.answered,
             )
         except FivespotError as error:
             found = unreachable(error, "")
         except Exception as error:  # noqa: BLE001 - anything may be in a Secret
-            _LOG.exception("Secret %s/%s: no way to connect", key.namespace, key.secret)
+            _LOG.exception("no way to connect", extra={"secret": f"{key.namespace}/{key.secret}"})
             found = Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, str(error) or type(error).__name__)
         else:
+            self._metrics.child_resolved(None)
             await self._swap(key, entry, self._made(key, entry, gateway), text)
             return
         why = Unknown(found.reason, f"Secret {key.namespace}/{key.secret}: {found.why}")
         if why != entry.why or entry.child is not None:
+            self._metrics.child_resolved(why.reason)
             before, entry.child, entry.text = entry.child, None, None
             entry.why, entry.told = why, True
             if before is not None:
@@ -253,7 +262,8 @@ class Children:
                 await child.close()
                 raise
             _LOG.info(
-                "Secret %s/%s has changed: the child cluster is connected anew", key.namespace, key.secret
+                "the kubeconfig has changed: the child cluster is connected anew",
+                extra={"secret": f"{key.namespace}/{key.secret}"},
             )
         entry.child, entry.text, entry.told = child, text, False
         if before is not None:
@@ -275,6 +285,7 @@ class Children:
             self._clock,
             on_change=lambda stream, of, old, new: self._on_change(key, stream, of, old, new),
             on_state=state,
+            metrics=self._metrics,
         )
         watches.want("nodes", [NODES])
         return Child(gateway, watches, heard)

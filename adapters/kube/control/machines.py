@@ -5,6 +5,7 @@ Deciding is the core's; this is the loop around it.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -28,17 +29,22 @@ from fivespot.adapters.kube.recorder import EventRecorder
 from fivespot.adapters.kube.resources import Resource
 from fivespot.adapters.kube.watching import Key
 from fivespot.adapters.kube.workqueue import WorkQueue
+from fivespot.adapters.telemetry.health import Check
+from fivespot.adapters.telemetry.metrics import ERROR, OK, OUTDATED, Metrics, Sample, State
 from fivespot.core.api.codec import encode
 from fivespot.core.api.kinds import SCHEDULED_MACHINE
 from fivespot.core.decision.actions import Decision
 from fivespot.core.decision.decide import decide
 from fivespot.core.decision.knowledge import Known, Present, Unknown, value_of
 from fivespot.core.decision.observation import Failure, MachineView
+from fivespot.core.decision.phase import Phase
 from fivespot.core.decision.policy import DEFAULT_POLICY, Policy
+from fivespot.core.decision.tally import tally
 from fivespot.core.names import FIELD_MANAGER
 from fivespot.core.ports import Clock
 
 _LOG: Final = logging.getLogger(__name__)
+_QUEUE: Final = "machines"
 _CONFIRMATIONS: Final = 4
 _PATIENCE: Final = 5.0
 """Seconds that a first answer is waited for before a machine is decided without it."""
@@ -58,19 +64,27 @@ class MachineController:
         policy: Policy = DEFAULT_POLICY,
         allow_local_child: bool = False,
         workers: int = 8,
+        metrics: Metrics | None = None,
     ) -> None:
         self._gateway = gateway
+        self._metrics = metrics or Metrics()
         self._clock = clock
         self._policy = policy
         self._workers = workers
-        self._queue: WorkQueue[str] = WorkQueue(clock)
+        self._queue: WorkQueue[str] = WorkQueue(
+            clock, waited=lambda seconds: self._metrics.waited(_QUEUE, seconds)
+        )
         self._views: dict[str, MachineView] = {}
         self._memory: dict[str, Memory] = {}
         self._by_provider: ReverseIndex[str, tuple[Stream[Any], str, str]] = ReverseIndex()
         self._by_cluster: ReverseIndex[str, tuple[str, str]] = ReverseIndex()
         self._by_node: ReverseIndex[str, tuple[ChildKey, str]] = ReverseIndex()
         self._watches = Watches(
-            gateway, clock, on_change=self._changed, on_state=lambda _stream, users: self._enqueue(users)
+            gateway,
+            clock,
+            on_change=self._changed,
+            on_state=lambda _stream, users: self._enqueue(users),
+            metrics=self._metrics,
         )
         self._children = Children(
             gateway,
@@ -78,9 +92,16 @@ class MachineController:
             allow_local=allow_local_child,
             on_change=self._child_changed,
             on_state=lambda _key, users: self._enqueue(users),
+            metrics=self._metrics,
         )
         self._observer = Observer(gateway, self._watches, self._children, clock)
-        self._events = EventRecorder(gateway, clock, FIELD_MANAGER)
+        self._events = EventRecorder(gateway, clock, FIELD_MANAGER, on_dropped=self._metrics.event_dropped)
+        self._metrics.watch_queue(_QUEUE, self._queue.__len__)
+        self._metrics.watch_state(
+            State("machines_by_phase", "Machines in each phase.", ("phase",), self._by_phase),
+            State("machines_active", "Machines that are ready.", (), self._active),
+            State("held_verdicts", "Machines whose provider cannot be read now.", (), self._held),
+        )
 
     async def run(self, won: Callable[[], Awaitable[object]]) -> None:
         """Watch at once, and work from when `won()` returns until `stop` is called, or until cancelled.
@@ -90,7 +111,7 @@ class MachineController:
             KindNotServed: the ScheduledMachine CRD is not installed.
         """
         resource = await self._gateway.resolve(MACHINES.group, MACHINES.kind, MACHINES.version)
-        performer = Performer(self._gateway, self._watches, self._children, resource)
+        performer = Performer(self._gateway, self._watches, self._children, resource, self._metrics)
         self._watches.want("controller", [MACHINES])
         try:
             await won()
@@ -113,6 +134,23 @@ class MachineController:
     def stop(self) -> None:
         """Take no more work: `run` returns when what is in hand is done."""
         self._queue.close()
+
+    def checks(self) -> list[Check]:
+        """What has to be well for this process to be ready: a tenant's child cluster does not count."""
+        return self._watches.checks(required=(MACHINES, CLUSTERS, CAPI_MACHINES))
+
+    # What is shown
+
+    def _by_phase(self) -> Iterable[Sample]:
+        counted = Counter(view.status.phase for view in self._views.values())
+        return [Sample((phase.value,), counted[phase.value]) for phase in Phase]
+
+    def _active(self) -> Iterable[Sample]:
+        return [Sample((), sum(view.status.ready is True for view in self._views.values()))]
+
+    def _held(self) -> Iterable[Sample]:
+        answers = (view.status.spot_schedule for view in self._views.values())
+        return [Sample((), sum(answer is not None and answer.resolved is False for answer in answers))]
 
     # What happens outside
 
@@ -208,39 +246,49 @@ class MachineController:
 
     async def _work(self, resource: Resource, performer: Performer) -> None:
         while (key := await self._queue.get()) is not None:
+            begun, result = self._clock.monotonic(), ERROR
             try:
-                await self._reconcile(resource, performer, key)
+                result = await self._reconcile(resource, performer, key)
             except LeadershipLost:
                 raise
             except ApiError as error:
-                _LOG.warning("ScheduledMachine %s: %s", key, error)
+                self._metrics.failed(type(error).__name__)
+                _LOG.warning("%s", error, extra={"machine": key})
                 self._queue.retry(key)
-            except Exception:  # noqa: BLE001 - one machine's surprise must not stop the others
-                _LOG.exception("ScheduledMachine %s: a pass failed", key)
+            except Exception as error:  # noqa: BLE001 - one machine's surprise must not stop the others
+                self._metrics.failed(type(error).__name__)
+                _LOG.exception("a pass failed", extra={"machine": key})
                 self._queue.retry(key)
             finally:
                 self._queue.done(key)
+                if (view := self._views.get(key)) is not None:
+                    self._metrics.reconciled(view.status.phase, result, self._clock.monotonic() - begun)
 
-    async def _reconcile(self, resource: Resource, performer: Performer, key: str) -> None:
+    async def _reconcile(self, resource: Resource, performer: Performer, key: str) -> str:
+        """One pass; how it ended, in the words of the metrics."""
         view = self._views.get(key)
         if view is None:
             self._queue.forget(key)
-            return
+            return OK
         memory = self._memory.setdefault(key, Memory())
         if not self._observer.pending(view):
             memory.waiting_since = None
         elif (left := _PATIENCE - memory.waited(self._clock.monotonic())) > 0:
             # Whatever is on its way wakes this machine when it is there.
             self._queue.add_at(key, self._clock.monotonic() + left)
-            return
+            return OUTDATED
         decision, now, unread = await self._decide(view, memory)
         if decision.status != view.status and not await self._write(resource, view, decision, memory):
-            return
+            return OUTDATED
         outcome = await performer.perform(view, decision.groups)
         outcome.outdated = outcome.outdated or unread
         self._remember(key, memory, outcome, now)
         if decision.wake_at is not None:
             self._queue.add_at(key, decision.wake_at)
+        if outcome.failed is not None:
+            self._metrics.failed(outcome.failed.reason)
+            return ERROR
+        return OUTDATED if outcome.outdated else OK
 
     async def _decide(self, view: MachineView, memory: Memory) -> tuple[Decision, datetime, bool]:
         """The decision, its instant, and whether something could not be read live: no stream tells when it can be."""
@@ -277,17 +325,26 @@ class MachineController:
             return False
         memory.status_written_at = self._clock.now()
         self._watches.feed(MACHINES, body)
+        kind = view.intent.schedule.kind if view.intent.schedule is not None else ""
+        counted = tally(view.status, decision.status, decision.events)
+        self._metrics.told(meta.namespace, meta.name, kind, counted)
+        answer = decision.status.spot_schedule
+        if answer is not None:
+            self._metrics.resolved(meta.namespace, kind, None if answer.resolved else answer.reason)
         for event in decision.events:
             self._events.record(meta, SCHEDULED_MACHINE.api_version, SCHEDULED_MACHINE.name, event)
         before, after = view.status.phase, decision.status.phase
         if before != after:
             _LOG.info(
-                "ScheduledMachine %s/%s: %s -> %s: %s",
-                meta.namespace,
-                meta.name,
+                "%s -> %s: %s",
                 before,
                 after,
                 decision.status.message,
+                extra={
+                    "machine": f"{meta.namespace}/{meta.name}",
+                    "phase": after,
+                    "decided_by": decision.status.decided_by,
+                },
             )
         return True
 
@@ -305,7 +362,7 @@ class MachineController:
             memory.failure = Failure(
                 step=failed.step, reason=failed.reason, message=failed.message, since=since
             )
-            _LOG.warning("ScheduledMachine %s: %s", key, failed)
+            _LOG.warning("%s", failed, extra={"machine": key})
             self._queue.retry(key)
         elif outcome.outdated:
             # The watch tells what has changed; if it did so before, or cannot, nothing more may come.

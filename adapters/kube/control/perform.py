@@ -26,6 +26,7 @@ from fivespot.adapters.kube.errors import (
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import NODES, PODS, Object, Resource
+from fivespot.adapters.telemetry.metrics import BLOCKED, EVICTED, FAILED, Metrics
 from fivespot.core.api import reasons
 from fivespot.core.api.codec import decode_metadata
 from fivespot.core.decision import actions as act
@@ -91,7 +92,9 @@ class Performer:
         watches: Watches,
         children: Children,
         machines: Resource,
+        metrics: Metrics | None = None,
     ) -> None:
+        self._metrics = metrics or Metrics()
         self._gateway = gateway
         self._watches = watches
         self._children = children
@@ -289,14 +292,18 @@ class Performer:
             await child.gateway.evict(
                 action.namespace, action.name, uid=action.uid, grace_seconds=action.grace_seconds
             )
+            self._metrics.evicted(EVICTED)
         except NotFound:
             return
         except Throttled as error:
             if not error.cause:
+                self._metrics.evicted(FAILED)
                 raise
+            self._metrics.evicted(BLOCKED)
             outcome.blocked.append(BlockedEviction(uid=action.uid, by=_budget(error)))
         except Forbidden as error:
             if _NAMESPACE_TERMINATING not in error.causes:
+                self._metrics.evicted(FAILED)
                 raise
 
     async def _clear_request(self, child: Child, action: act.ClearReclaimRequest) -> None:

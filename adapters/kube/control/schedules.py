@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Final
 
@@ -14,6 +15,8 @@ from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import Object, Resource
 from fivespot.adapters.kube.watching import Key
 from fivespot.adapters.kube.workqueue import WorkQueue
+from fivespot.adapters.telemetry.health import Check
+from fivespot.adapters.telemetry.metrics import Metrics, Sample, State
 from fivespot.core.api.codec import encode
 from fivespot.core.api.kinds import Kind
 from fivespot.core.api.providers import ProviderStatus
@@ -43,18 +46,40 @@ class ScheduleController:
     """Publishes `status` of every object of one schedule kind. It reads nothing else and never writes spec."""
 
     def __init__(
-        self, gateway: Gateway, clock: Clock, kind: Kind, *, clock_trusted_from: datetime, workers: int = 8
+        self,
+        gateway: Gateway,
+        clock: Clock,
+        kind: Kind,
+        *,
+        clock_trusted_from: datetime,
+        workers: int = 8,
+        metrics: Metrics | None = None,
     ) -> None:
         self._gateway = gateway
+        self._metrics = metrics or Metrics()
         self._clock = clock
         self._kind = kind
         self._trusted_from = clock_trusted_from
         self._workers = workers
-        self._queue: WorkQueue[str] = WorkQueue(clock)
+        self._queue: WorkQueue[str] = WorkQueue(
+            clock, waited=lambda seconds: self._metrics.waited(kind.name, seconds)
+        )
         self._known: dict[str, _Known] = {}
         self._stream = Stream(group=kind.group, kind=kind.name, version=kind.version, read=self._read)
         self._watches = Watches(
-            gateway, clock, on_change=self._changed, on_state=lambda _stream, _users: None
+            gateway,
+            clock,
+            on_change=self._changed,
+            on_state=lambda _stream, _users: None,
+            metrics=self._metrics,
+        )
+        self._metrics.watch_queue(kind.name, self._queue.__len__)
+        name = _metric_name(kind)
+        self._transitions = self._metrics.counter(
+            f"{name}_transitions", "Answers that changed.", "namespace", "name"
+        )
+        self._metrics.watch_state(
+            State(f"{name}_active", "What a schedule says: 1 is open.", ("namespace", "name"), self._active),
         )
 
     async def run(self, won: Callable[[], Awaitable[object]]) -> None:
@@ -76,6 +101,16 @@ class ScheduleController:
                     group.create_task(self._work(resource), name=f"{self._kind.name} worker {number}")
         finally:
             await self._watches.close()
+
+    def checks(self) -> list[Check]:
+        """What has to be well for this process to be ready."""
+        return self._watches.checks(required=[self._stream])
+
+    def _active(self) -> Iterable[Sample]:
+        return [
+            Sample((known.namespace, known.name), known.status.active is True)
+            for known in self._known.values()
+        ]
 
     def stop(self) -> None:
         """Take no more work: `run` returns when what is in hand is done."""
@@ -122,10 +157,10 @@ class ScheduleController:
             except LeadershipLost:
                 raise
             except ApiError as error:
-                _LOG.warning("%s %s: %s", self._kind.name, key, error)
+                _LOG.warning("%s", error, extra={"kind": self._kind.name, "schedule": key})
                 self._queue.retry(key)
             except Exception:  # noqa: BLE001 - one schedule's surprise must not stop the others
-                _LOG.exception("%s %s: a pass failed", self._kind.name, key)
+                _LOG.exception("a pass failed", extra={"kind": self._kind.name, "schedule": key})
                 self._queue.retry(key)
             finally:
                 self._queue.done(key)
@@ -159,7 +194,15 @@ class ScheduleController:
             )
             self._watches.feed(self._stream, body)
             if made.status.active is not stored.active:
+                if stored.active is not None and made.status.active is not None:
+                    self._transitions.labels(known.namespace, known.name).inc()
                 answer = "active" if made.status.active else "inactive"
-                _LOG.info("%s %s: %s", self._kind.name, key, answer)
+                _LOG.info("%s", answer, extra={"kind": self._kind.name, "schedule": key})
         if made.wake_at is not None:
             self._queue.add_at(key, made.wake_at)
+
+
+def _metric_name(kind: Kind) -> str:
+    """`time_based` of TimeBasedSpotSchedule, `capital_markets` of CapitalMarketsSchedule: as finos calls them."""
+    words = re.findall("[A-Z][a-z0-9]*", kind.name)
+    return "_".join(word.lower() for word in words if word not in ("Spot", "Schedule"))

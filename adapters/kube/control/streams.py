@@ -55,7 +55,9 @@ def _machine(item: Object, before: Known[MachineView] | None) -> Known[MachineVi
 def _undecodable(item: Object, error: Exception) -> Unknown:
     meta = item["metadata"]
     shown = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
-    _LOG.error("%s %s cannot be read and is left alone: %s", item.get("kind"), shown, error)
+    _LOG.error(
+        "%s %s cannot be read and is left alone: %s", item.get("kind"), shown, error, extra={"object": shown}
+    )
     return Unknown(reasons.REFERENCES_INVALID, f"{meta['name']} cannot be decoded: {error}")
 
 

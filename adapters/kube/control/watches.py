@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from random import Random
 from typing import Any, Final, Generic, TypeAlias
 
@@ -13,12 +13,16 @@ from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object, Resource
 from fivespot.adapters.kube.watching import Key, Read, Tokens, V, no_tokens
+from fivespot.adapters.telemetry.health import Check
+from fivespot.adapters.telemetry.metrics import Metrics
 from fivespot.core.errors import FivespotError
 from fivespot.core.ports import Clock
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 30.0
 _TRY_AGAIN: Final = 5.0
+_ALIVE: Final = 60.0
+"""Seconds for which a stream may be on its way back without anybody being told."""
 
 
 @attrs.frozen(kw_only=True)
@@ -68,9 +72,11 @@ class Watches:
         *,
         on_change: Changed,
         on_state: StateChanged,
+        metrics: Metrics | None = None,
         random: Random | None = None,
     ) -> None:
         self._gateway = gateway
+        self._metrics = metrics or Metrics()
         self._clock = clock
         self._on_change = on_change
         self._on_state = on_state
@@ -132,6 +138,25 @@ class Watches:
             return None
         return running.fault or (running.reflector.failing if running.reflector is not None else None)
 
+    def checks(self, required: Collection[Stream[Any]] = ()) -> list[Check]:
+        """Whether every stream is alive, for people; a kind that is not served is wrong only where it is required."""
+        return [
+            Check(f"watch {stream.kind}{f'.{stream.group}' if stream.group else ''}", problem)
+            for stream in self._running
+            for problem in [self._problem(stream, required=stream in required)]
+        ]
+
+    def _problem(self, stream: Stream[Any], *, required: bool) -> str:
+        if not self.served(stream):
+            return f"{self.fault(stream) or 'the kind is not served'}" if required else ""
+        if self.pending(stream):
+            return "it has not been read yet"
+        fault = self.fault(stream)
+        reflector = self.reflector(stream)
+        if fault is None or (reflector is not None and reflector.age < _ALIVE):
+            return ""
+        return str(fault)
+
     async def close(self) -> None:
         """Stop every stream."""
         for running in self._running.values():
@@ -192,7 +217,7 @@ class Watches:
             try:
                 await reflector.run()
             except Exception:  # noqa: BLE001 - nobody waits for this task: what ends it would never be seen
-                _LOG.exception("%s: the stream broke", reflector.resource.label)
+                _LOG.exception("the stream broke", extra={"resource": reflector.resource.label})
             await self._clock.sleep_until(self._clock.monotonic() + _TRY_AGAIN)
 
     def _made(self, stream: Stream[V], resource: Resource, lost: asyncio.Event) -> Reflector[V]:
@@ -207,6 +232,7 @@ class Watches:
             tokens=stream.tokens,
             on_change=lambda key, old, new: self._change(stream, key, old, new),
             on_served_change=lambda served: None if served else lost.set(),
+            on_end=lambda reason: self._metrics.restarted(stream.kind, reason),
         )
 
     def _change(self, stream: Stream[V], key: Key, old: V | None, new: V | None) -> None:
@@ -214,7 +240,10 @@ class Watches:
         try:
             self._on_change(stream, key, old, new)
         except Exception:  # noqa: BLE001 - see above
-            _LOG.exception("%s %s: a change could not be taken in", stream.kind, "/".join(filter(None, key)))
+            _LOG.exception(
+                "a change could not be taken in",
+                extra={"kind": stream.kind, "object": "/".join(filter(None, key))},
+            )
 
     async def _tell_when_synced(
         self, stream: Stream[Any], running: _Running, reflector: Reflector[Any]

@@ -12,8 +12,8 @@ from fivespot.core.api.codec import decode, encode
 from fivespot.core.api.common import Condition
 from fivespot.core.api.scheduled_machine import ScheduledMachineStatus
 from fivespot.core.api.schema import schema_of
-from fivespot.core.decision.knowledge import Present
-from fivespot.core.decision.observation import Failure, Observation
+from fivespot.core.decision.knowledge import Absent, Known, Present
+from fivespot.core.decision.observation import Failure, NodeView, Observation
 from tests.core.decision.observations import (
     BORN,
     GONE,
@@ -119,10 +119,12 @@ def test_ready_is_active_with_a_ready_node(obs: Observation, ready: bool) -> Non
     assert ready == (status.phase == "Active" and obs.node == node())
 
 
-def test_a_child_that_answers_again_is_said_to() -> None:
+@pytest.mark.parametrize("found", [node(), GONE, Absent()])
+def test_a_child_that_answers_again_is_said_to(found: Known[NodeView]) -> None:
+    """Also when our Node is not among those that were read."""
     obs = at_rest(up(node=UNREACHABLE))
     assert condition(obs.machine.status, "ChildClusterReachable").status == "Unknown"
-    assert condition(look(attrs.evolve(obs, node=node())).status, "ChildClusterReachable").status == "True"
+    assert condition(look(attrs.evolve(obs, node=found)).status, "ChildClusterReachable").status == "True"
 
 
 def test_pods_that_cannot_be_listed_are_a_child_that_does_not_answer() -> None:
