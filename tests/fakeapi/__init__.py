@@ -8,6 +8,7 @@ and raises at its end.
         server.faults.add(Answer(503), verb="patch", resource="nodes")
 """
 
-from tests.fakeapi.server import Entry, FakeApi, fake_api
+from tests.fakeapi.answering import Entry
+from tests.fakeapi.server import FakeApi, fake_api
 
 __all__ = ["Entry", "FakeApi", "fake_api"]

@@ -11,7 +11,7 @@ from typing import Any
 from tests.fakeapi import definitions
 from tests.fakeapi.definitions import CLEANUP
 from tests.fakeapi.kinds import CRD, NAMESPACE, POD
-from tests.fakeapi.refusals import NotUnderstood, Object, conflict, details, invalid
+from tests.fakeapi.refusals import NotUnderstood, Object, bad_request, conflict, details, invalid
 from tests.fakeapi.world import Target, World
 
 _OPTIONS = {"apiVersion", "kind", "preconditions", "gracePeriodSeconds", "propagationPolicy"}
@@ -26,44 +26,50 @@ def delete(world: World, target: Target, options: Object) -> Object:
 
 
 def _delete(world: World, target: Target, options: Object) -> Object:
-    if unknown := set(options) - _OPTIONS:
-        raise NotUnderstood(f"deletion with {unknown}")
-    policy = options.get("propagationPolicy") or "Background"
-    if policy not in _POLICIES:
-        rule = 'supported values: "Background", "Foreground", "Orphan"'
-        cause = ("FieldValueNotSupported", "propagationPolicy", f'Unsupported value: "{policy}": {rule}')
-        raise invalid("meta.k8s.io", "DeleteOptions", "", cause)
+    transient = _finalizer(options)
     item = world.current(target)
     _preconditions(target, item, options.get("preconditions") or {})
     if target.kind in (NAMESPACE, CRD):
         return _empty(world, target, item)
     grace = _grace(target, item, options.get("gracePeriodSeconds"))
     metadata = item["metadata"]
+    marked = "deletionTimestamp" in metadata
     finalizers = list(metadata.get("finalizers") or [])
-    transient = _POLICIES[policy]
-    if marked := metadata.get("deletionTimestamp"):
+    if marked:
+        transient = ""
         before = metadata.get("deletionGracePeriodSeconds") or 0
-        if before and grace >= before:
+        if grace >= before > 0 or (finalizers and not before):
             return item
-        if finalizers and not before:
-            return item
-    if not finalizers and not transient and not grace:
-        world.store.remove(target.kind.label, target.key)
-        return item if target.kind.shows_deleted else _success(target, item)
-    if transient and not marked:
+    elif transient:
         finalizers.append(transient)
-    metadata = {
-        **metadata,
-        "deletionTimestamp": world.later(grace),
-        "deletionGracePeriodSeconds": grace,
-        **({"finalizers": finalizers} if finalizers else {}),
-    }
-    if "generation" in metadata and not marked:
-        metadata["generation"] += 1
+    ends = not finalizers and not grace
+    if ends and target.kind is not POD:
+        world.store.remove(target.kind.label, target.key)
+        return _success(target, item)
+    metadata = {**metadata, "deletionTimestamp": world.later(grace), "deletionGracePeriodSeconds": grace}
+    metadata |= {"finalizers": finalizers} if finalizers else {}
+    metadata |= {"generation": metadata["generation"] + 1} if "generation" in metadata and not marked else {}
     stored = world.store.put(target.kind.label, target.key, {**item, "metadata": metadata})
-    if transient and not marked:
+    if ends:
+        # A pod is marked even when its time is up at once, which its watchers see.
+        return world.store.remove(target.kind.label, target.key)
+    if transient:
         _collected(world, target, stored, transient)
     return stored
+
+
+def _finalizer(options: Object) -> str:
+    """The finalizer that a propagation policy works by, until the garbage collector is done; often none."""
+    if unknown := set(options) - _OPTIONS:
+        raise NotUnderstood(f"deletion with {unknown}")
+    if (named := options.get("kind") or "DeleteOptions") != "DeleteOptions":
+        raise bad_request(f'no kind "{named}" is registered for version "{options.get("apiVersion")}"')
+    policy = options.get("propagationPolicy") or "Background"
+    if policy not in _POLICIES:
+        rule = 'supported values: "Foreground", "Background", "Orphan", "nil"'
+        cause = ("FieldValueNotSupported", "propagationPolicy", f'Unsupported value: "{policy}": {rule}')
+        raise invalid("meta.k8s.io", "DeleteOptions", "", cause)
+    return _POLICIES[policy]
 
 
 def settle(world: World) -> None:

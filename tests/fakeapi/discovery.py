@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fakeapi.kinds import POD, Kind, Kinds
-from tests.fakeapi.refusals import NotServed, Object
+from tests.fakeapi.refusals import NotServed, Object, no_such_path
 
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 
@@ -41,6 +41,8 @@ def document(kinds: Kinds, path: str) -> Object:
             return _resources(kinds, "", version)
         case ["apis", group, version]:
             return _resources(kinds, group, version)
+    if path.startswith("/api/"):
+        raise no_such_path()
     raise NotServed
 
 
@@ -52,7 +54,9 @@ def _group(name: str, versions: list[str]) -> Object:
 def _resources(kinds: Kinds, group: str, version: str) -> Object:
     found = kinds.in_version(group, version)
     if not found:
-        raise NotServed
+        raise (
+            no_such_path() if any(kind.group == group and not kind.custom for kind in kinds) else NotServed()
+        )
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",

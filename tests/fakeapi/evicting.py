@@ -17,8 +17,9 @@ _TWO = "This pod has more than one PodDisruptionBudget, which the eviction subre
 
 def evict(world: World, target: Target, body: Object) -> Object:
     """POST to a pod's eviction."""
-    if body.get("apiVersion", "policy/v1") != "policy/v1" or body.get("kind", "Eviction") != "Eviction":
-        raise bad_request("no Eviction in version policy/v1")
+    version, kind = body.get("apiVersion") or "policy/v1", body.get("kind") or "Eviction"
+    if (version, kind) != ("policy/v1", "Eviction"):
+        raise bad_request(f'{kind} in version "{version}" cannot be handled as a Eviction')
     if unknown := set(body) - {"apiVersion", "kind", "metadata", "deleteOptions"}:
         raise NotUnderstood(f"an eviction with {unknown}")
     metadata = body.get("metadata") or {}
@@ -59,7 +60,7 @@ def _harmless(pod: Object, budget: Object) -> bool:
     if any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
         return False
     status = budget["status"]
-    enough = status.get("currentHealthy", 0) >= status.get("desiredHealthy", 0) > 0
+    enough = bool(status.get("currentHealthy", 0) >= status.get("desiredHealthy", 0) > 0)
     return enough or budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
 
 

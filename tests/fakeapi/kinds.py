@@ -28,7 +28,6 @@ class Kind:
         unconditional: whether PUT may leave out the resourceVersion.
         created_on_update: whether PUT creates what is missing.
         created_with_status: whether POST keeps a status although it is a sub-resource: a kubelet registers with one.
-        shows_deleted: whether DELETE answers with the object, and not with a Status.
         selectable: fields that field selectors may name.
         merging: for built-in kinds, what is not granular in a mapping or atomic in a list.
         schemas: of custom kinds, by version.
@@ -47,7 +46,6 @@ class Kind:
     unconditional: bool = True
     created_on_update: bool = False
     created_with_status: bool = False
-    shows_deleted: bool = False
     selectable: frozenset[str] = frozenset({"metadata.name", "metadata.namespace"})
     merging: Mapping[Path, Merging] = field(default_factory=dict)
     schemas: Mapping[str, Object] = field(default_factory=dict)
@@ -95,7 +93,6 @@ NAMESPACE = _built_in(
     *_SPECIFIED,
     namespaced=False,
     status=_V1,
-    shows_deleted=True,
     selectable={"status.phase"},
     merging={("spec", "finalizers"): "atomic", **_CONDITIONS},
 )
@@ -117,7 +114,6 @@ POD = _built_in(
     *_SPECIFIED,
     status=_V1,
     generation=True,
-    shows_deleted=True,
     selectable={"spec.nodeName", "status.phase"},
     merging={
         ("spec", "containers"): ("name",),
@@ -156,7 +152,14 @@ _BUILT_IN = (
     POD,
     _built_in("", "configmaps", "ConfigMap", "data", "binaryData", "immutable"),
     _built_in("", "secrets", "Secret", "data", "stringData", "type", "immutable", selectable={"type"}),
-    _built_in("events.k8s.io", "events", "Event", *_EVENT_FIELDS.split(), created_on_update=True),
+    _built_in(
+        "events.k8s.io",
+        "events",
+        "Event",
+        *_EVENT_FIELDS.split(),
+        created_on_update=True,
+        merging={("regarding",): "atomic", ("related",): "atomic"},
+    ),
     _built_in("coordination.k8s.io", "leases", "Lease", "spec", unconditional=False, created_on_update=True),
     BUDGET,
     CRD,
@@ -231,6 +234,9 @@ def kind_of(crd: Object) -> Kind:
         custom=True,
         generation=True,
         unconditional=False,
+        selectable=frozenset(
+            {"metadata.name", *(["metadata.namespace"] if spec["scope"] == "Namespaced" else [])}
+        ),
         schemas={version["name"]: version["schema"]["openAPIV3Schema"] for version in served},
     )
 

@@ -23,7 +23,7 @@ def page(world: World, target: Target, query: Mapping[str, str]) -> Object:
     try:
         limit = int(query.get("limit", "0"))
     except ValueError as error:
-        raise bad_request(str(error)) from error
+        raise bad_request(f'strconv.ParseInt: parsing "{query["limit"]}": invalid syntax') from error
     items, revision, start = store.items(kind.label), store.revision, None
     if token := query.get("continue"):
         start, version = _read(token)
@@ -32,26 +32,28 @@ def page(world: World, target: Target, query: Mapping[str, str]) -> Object:
                 items, revision = store.page(kind.label, version), version
             except KeyError as error:
                 raise list_expired(_write(start, -1)) from error
-    found = [
+    here = [
         (key, item)
         for key, item in items
-        if (not target.namespace or key[0] == target.namespace)
-        and (start is None or key >= start)
-        and wanted(item)
+        if (not target.namespace or key[0] == target.namespace) and (start is None or key >= start)
     ]
+    found: list[Object] = []
     metadata: Object = {"resourceVersion": str(revision)}
-    if 0 < limit < len(found):
-        store.keep_page(kind.label, items, revision)
-        namespace, name = found[limit - 1][0]
-        metadata["continue"] = _write((namespace, f"{name}\0"), revision)
-        if not query.get("labelSelector") and not query.get("fieldSelector"):
-            metadata["remainingItemCount"] = len(found) - limit
-        found = found[:limit]
+    for place, (key, item) in enumerate(here, 1):
+        if wanted(item):
+            found.append(item)
+        # Whether any of the rest is wanted is found out by the next page.
+        if len(found) == limit > 0 and place < len(here):
+            store.keep_page(kind.label, items, revision)
+            metadata["continue"] = _write((key[0], f"{key[1]}\0"), revision)
+            if not query.get("labelSelector") and not query.get("fieldSelector"):
+                metadata["remainingItemCount"] = len(here) - place
+            break
     return {
         "kind": f"{kind.kind}List",
         "apiVersion": target.api_version,
         "metadata": metadata,
-        "items": [_listed(target, item) for _, item in found],
+        "items": [_listed(target, item) for item in found],
     }
 
 
@@ -73,4 +75,4 @@ def _read(token: str) -> tuple[Key, int]:
         namespace, _, name = found["start"].rpartition("/")
         return (namespace, name), int(found["rv"])
     except (binascii.Error, ValueError, KeyError, TypeError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from error
+        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error

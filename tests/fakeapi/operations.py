@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,10 @@ from tests.fakeapi.refusals import (
     Refused,
     bad_request,
     invalid,
-    label,
+    method_not_allowed,
+    no_such_path,
+    not_found,
+    unrecognized,
     unsupported_media_type,
 )
 from tests.fakeapi.requests import Asked
@@ -28,6 +31,8 @@ _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
 _APPLY = "application/apply-patch+yaml"
+_PATCHES = (_JSON_PATCH, _MERGE_PATCH, _APPLY)
+_BODIES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _LIMIT = 3 * 1024 * 1024
 
 
@@ -50,24 +55,34 @@ def target_of(world: World, asked: Asked) -> Target:
     """What a request is about, among the kinds that are served.
 
     Raises:
-        NotServed: the path leads nowhere.
+        Refused, NotServed: the path leads nowhere.
     """
     kind = world.kinds.find(asked.group, asked.version, asked.resource)
     if kind is None or (asked.namespace and not kind.namespaced):
-        raise NotServed
-    if kind.namespaced and not asked.namespace and (asked.name or asked.verb == "create"):
-        raise NotServed
+        raise _nowhere(world, asked.group)
+    if kind.namespaced and not asked.namespace and not asked.collection:
+        raise _nowhere(world, asked.group)
+    if asked.collection != (asked.verb in ("list", "watch", "create") and not asked.subresource):
+        raise method_not_allowed()
+    if asked.verb == "create" and kind.namespaced and not asked.namespace:
+        raise method_not_allowed()
     known = {"status"} if asked.version in kind.status else set()
     if asked.subresource and asked.subresource not in known | ({"eviction"} if kind is POD else set()):
-        raise NotServed
+        raise not_found(kind.group, kind.plural, asked.name) if kind.custom else no_such_path()
     return Target(
         kind=kind,
         version=asked.version,
         namespace=asked.namespace,
-        # Only of a creation does the name come from the body, which is read later.
-        name=asked.name,
+        # A creation's name is its body's.
+        name="" if asked.collection else asked.name,
         subresource=asked.subresource,
     )
+
+
+def _nowhere(world: World, group: str) -> Exception:
+    """A built-in group answers for its paths itself; for the others a web server does."""
+    built_in = any(kind.group == group and not kind.custom for kind in world.kinds)
+    return no_such_path() if built_in else NotServed()
 
 
 def perform(world: World, asked: Asked, content: Content) -> tuple[int, Object]:
@@ -84,40 +99,59 @@ def perform(world: World, asked: Asked, content: Content) -> tuple[int, Object]:
     target = target_of(world, asked)
     if len(content.body) > _LIMIT:
         raise Refused(413, "RequestEntityTooLarge", f"Request entity too large: limit is {_LIMIT}", {})
+    if asked.subresource and asked.verb in ("create", "delete"):
+        if asked.subresource != "eviction" or asked.verb != "create":
+            raise method_not_allowed()
+        return 201, evicting.evict(world, target, _body(target, content))
     if asked.subresource == "eviction":
-        if asked.verb != "create":
-            raise NotUnderstood(f"{asked.verb} of an eviction")
-        return 201, evicting.evict(world, target, _body(content))
-    match asked.verb:
-        case "get":
-            return 200, shown(target, world.current(target))
-        case "list":
-            return 200, listing.page(world, target, content.query)
-        case "create":
-            if asked.subresource:
-                raise _no_such_method(asked)
-            made = writing.create(world, _named(target, ""), _body(content), content.manager)
-            return 201, shown(target, made)
-        case "update":
-            item, new = writing.put(world, target, _body(content), content.manager)
-            return 201 if new else 200, shown(target, item)
-        case "patch":
-            item, new = _patch(world, target, content)
-            return 201 if new else 200, shown(target, item)
-        case "delete":
-            if asked.subresource:
-                raise _no_such_method(asked)
-            answer = deleting.delete(world, target, _body(content) if content.body else {})
-            return 200, answer if answer.get("kind") == "Status" else shown(target, answer)
-    raise NotUnderstood(asked.verb)
+        raise method_not_allowed()
+    return _OPERATIONS[asked.verb](world, target, content)
+
+
+def _get(world: World, target: Target, content: Content) -> tuple[int, Object]:
+    return 200, shown(target, world.current(target))
+
+
+def _list(world: World, target: Target, content: Content) -> tuple[int, Object]:
+    return 200, listing.page(world, target, content.query)
+
+
+def _create(world: World, target: Target, content: Content) -> tuple[int, Object]:
+    return 201, shown(target, writing.create(world, target, _body(target, content), content.manager))
+
+
+def _update(world: World, target: Target, content: Content) -> tuple[int, Object]:
+    item, new = writing.put(world, target, _body(target, content), content.manager)
+    return 201 if new else 200, shown(target, item)
+
+
+def _delete(world: World, target: Target, content: Content) -> tuple[int, Object]:
+    answer = deleting.delete(world, target, _body(target, content) if content.body else {})
+    return 200, answer if answer.get("kind") == "Status" else shown(target, answer)
+
+
+def _changed(world: World, target: Target, content: Content) -> tuple[int, Object]:
+    item, new = _patch(world, target, content)
+    return 201 if new else 200, shown(target, item)
+
+
+_OPERATIONS: dict[str, Callable[[World, Target, Content], tuple[int, Object]]] = {
+    "get": _get,
+    "list": _list,
+    "create": _create,
+    "update": _update,
+    "patch": _changed,
+    "delete": _delete,
+}
 
 
 def _patch(world: World, target: Target, content: Content) -> tuple[Object, bool]:
     if content.type == _STRATEGIC and not target.kind.custom:
         raise NotUnderstood("a strategic merge patch")
-    accepted = [_JSON_PATCH, _MERGE_PATCH, *([] if target.kind.custom else [_STRATEGIC]), _APPLY]
-    if content.type not in accepted:
-        raise unsupported_media_type(accepted)
+    if content.type not in _PATCHES:
+        if target.kind.custom:
+            raise unsupported_media_type(_PATCHES)
+        raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     if content.type == _APPLY:
         if "fieldManager" not in content.query:
             raise _bad_option(
@@ -128,15 +162,18 @@ def _patch(world: World, target: Target, content: Content) -> tuple[Object, bool
     if "force" in content.query:
         rule = "Forbidden: may not be specified for non-apply patch"
         raise _bad_option(("FieldValueForbidden", "force", rule))
-    patch = _json(content.body)
+    try:
+        patch = msgspec.json.decode(content.body)
+    except msgspec.DecodeError as error:
+        raise bad_request("invalid JSON patch") from error
     if content.type == _JSON_PATCH:
         return writing.patch(
             world, target, lambda item: patches.operated(item, patch), content.manager
         ), False
     if not isinstance(patch, dict):
-        raise bad_request(
-            "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}"
-        )
+        found = "array" if isinstance(patch, list) else "value"
+        said = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding patch: {said}")
     return writing.patch(world, target, lambda item: patches.merged(item, patch), content.manager), False
 
 
@@ -144,48 +181,32 @@ def _bad_option(cause: tuple[str, str, str]) -> Refused:
     return invalid("meta.k8s.io", "PatchOptions", "", cause)
 
 
-def _no_such_method(asked: Asked) -> Refused:
-    shown_name = label(asked.group, asked.resource)
-    said = f"{asked.verb} is not supported on resources of kind {shown_name!r}"
-    return Refused(405, "MethodNotAllowed", said, {"group": asked.group, "kind": asked.resource})
-
-
-def _named(target: Target, name: str) -> Target:
-    return Target(
-        kind=target.kind, version=target.version, namespace=target.namespace, name=name, subresource=""
-    )
-
-
-def _body(content: Content) -> Object:
+def _body(target: Target, content: Content) -> Object:
     if content.type != "application/json":
-        raise unsupported_media_type(["application/json"])
-    decoded = _json(content.body)
-    if not isinstance(decoded, dict):
-        raise bad_request("couldn't get version/kind; json parse error: json: cannot unmarshal into Go value")
-    return decoded
-
-
-def _json(body: bytes) -> Any:
+        raise unsupported_media_type(_BODIES)
     try:
-        return msgspec.json.decode(body)
+        decoded = msgspec.json.decode(content.body)
     except msgspec.DecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from error
+        raise unrecognized(
+            target.kind.kind, f"couldn't get version/kind; json parse error: {error}"
+        ) from error
+    if not isinstance(decoded, dict):
+        raise unrecognized(
+            target.kind.kind, "couldn't get version/kind; json parse error: json: cannot unmarshal"
+        )
+    return decoded
 
 
 def _yaml(body: bytes) -> Object:
     try:
-        return _mapping(msgspec.json.decode(body))
+        decoded: Any = msgspec.json.decode(body)
     except msgspec.DecodeError:
-        pass
-    try:
-        return _mapping(yaml.safe_load(body))
-    except yaml.YAMLError as error:
-        raise bad_request(f"error decoding patch: {error}") from error
-
-
-def _mapping(value: Any) -> Object:
-    if not isinstance(value, dict):
+        try:
+            decoded = yaml.safe_load(body)
+        except yaml.YAMLError as error:
+            raise bad_request(f"error decoding patch: error converting YAML to JSON: {error}") from error
+    if not isinstance(decoded, dict):
         raise bad_request(
-            "error decoding patch: cannot unmarshal into Go value of type map[string]interface {}"
+            "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal"
         )
-    return value
+    return decoded

@@ -29,11 +29,15 @@ def operated(document: Any, operations: Any) -> Any:
         Refused: it is no JSON patch, a `test` fails, or a path is not there.
     """
     if not isinstance(operations, list):
-        raise bad_request("json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        )
     result = deepcopy(document)
     for operation in operations:
         if not isinstance(operation, dict):
-            raise bad_request("json: cannot unmarshal into Go value of type handlers.jsonPatchOp")
+            raise bad_request(
+                "error decoding patch: json: cannot unmarshal into Go value of type handlers.jsonPatchOp"
+            )
         try:
             result = _operate(result, operation)
         except (LookupError, TypeError, ValueError) as error:
@@ -45,15 +49,16 @@ def _operate(document: Any, operation: Mapping[str, Any]) -> Any:
     kind, path = operation["op"], _pointer(operation["path"])
     match kind:
         case "test":
-            if _get(document, path) != operation.get("value"):
+            if _there(document, path) != operation.get("value"):
                 raise ValueError(path)
         case "remove":
             _remove(document, path)
         case "replace":
-            _get(document, path)
             if not path:
                 return operation["value"]
-            _remove(document, path)
+            # The real server's library replaces what is not there, in a mapping.
+            if isinstance(_get(document, path[:-1]), list):
+                _remove(document, path)
             _add(document, path, operation["value"])
         case "add":
             if not path:
@@ -87,6 +92,12 @@ def _get(document: Any, path: list[str]) -> Any:
     for key in path:
         document = document[_index(document, key, end=len(document)) if isinstance(document, list) else key]
     return document
+
+
+def _there(document: Any, path: list[str]) -> Any:
+    """The value, or None where a mapping has no such key."""
+    container = _get(document, path[:-1])
+    return container.get(path[-1]) if path and isinstance(container, dict) else _get(document, path)
 
 
 def _remove(document: Any, path: list[str]) -> None:

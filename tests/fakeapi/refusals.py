@@ -72,12 +72,38 @@ def not_found(group: str, plural: str, name: str) -> Refused:
     return Refused(404, "NotFound", message, details(name, group, plural))
 
 
-def method_not_allowed(group: str, plural: str, name: str, why: str) -> Refused:
-    return Refused(405, "MethodNotAllowed", why, details(name, group, plural))
+def no_such_path() -> Refused:
+    """A path that no kind is served at, among those of the API itself; one of no API is NotServed."""
+    return Refused(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(group: str, plural: str, name: str) -> Refused:
-    message = f'{label(group, plural)} "{name}" already exists'
+def method_not_allowed() -> Refused:
+    message = "the server does not allow this method on the requested resource"
+    return Refused(405, "MethodNotAllowed", message, {})
+
+
+def unrecognized(kind: str, why: str) -> Refused:
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}")
+
+
+def patch_makes_no_object(why: str) -> Refused:
+    """What a patch leads to is not of the kind."""
+    return invalid("", "", "", ("FieldValueInvalid", "patch", f'Invalid value: "...": {why}'))
+
+
+def precondition_failed(group: str, plural: str, where: str, wanted: str, found: str) -> Refused:
+    """Another object of that name, or none: in the words of the storage."""
+    why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    name = where.rpartition("/")[2]
+    said = (
+        f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    )
+    return conflict(group, plural, name, said)
+
+
+def already_exists(group: str, plural: str, name: str, *, going: bool) -> Refused:
+    being = "object is being deleted: " if going else ""
+    message = f'{being}{label(group, plural)} "{name}" already exists'
     return Refused(409, "AlreadyExists", message, details(name, group, plural))
 
 
@@ -120,7 +146,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> Refused:
 
 
 def budget_refused(message: str, retry_after: int = 0) -> Refused:
-    found = {"causes": _causes([("DisruptionBudget", "", message)])}
+    found: Object = {"causes": _causes([("DisruptionBudget", "", message)])}
     said = "Cannot evict pod as it would violate the pod's disruption budget."
     if not retry_after:
         return Refused(429, "TooManyRequests", said, found)

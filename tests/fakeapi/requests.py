@@ -31,6 +31,7 @@ class Asked:
         resource: the plural; the path, where it names no resource.
         namespace: empty for the whole cluster.
         name: empty for collections; of a creation, what the body says.
+        collection: whether the path names no object.
     """
 
     verb: str
@@ -40,6 +41,7 @@ class Asked:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    collection: bool = False
 
     @property
     def is_document(self) -> bool:
@@ -80,6 +82,7 @@ def asked(method: str, raw_path: str, query: Mapping[str, str]) -> Asked:
         namespace=namespace,
         name=name,
         subresource=subresource,
+        collection=not name,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tests.fakeapi.kinds import Kind
-from tests.fakeapi.refusals import NotUnderstood, Object, bad_request
+from tests.fakeapi.refusals import NotUnderstood, Object, Refused, bad_request
 
 Selector: TypeAlias = Callable[[Object], bool]
 
@@ -81,7 +81,7 @@ def _fields(kind: Kind, text: str) -> list[Selector]:
             raise bad_request(f"invalid selector: '{part}'; can't understand '{part}'")
         path, operator, value = match.groups()
         if path not in kind.selectable:
-            raise bad_request(f"field label not supported: {path}")
+            raise _no_such_field(kind, path)
         wanted = operator != "!="
         found.append(
             lambda item, path=path, value=value, wanted=wanted: (  # type: ignore[misc]
@@ -89,6 +89,13 @@ def _fields(kind: Kind, text: str) -> list[Selector]:
             )
         )
     return found
+
+
+def _no_such_field(kind: Kind, path: str) -> Refused:
+    if kind.custom or kind.selectable - {"metadata.name", "metadata.namespace"} or kind.plural == "events":
+        return bad_request(f"field label not supported: {path}")
+    known = '"metadata.name", "metadata.namespace"'
+    return bad_request(f'"{path}" is not a known field selector: only {known}')
 
 
 def _field(item: Object, path: str) -> str:

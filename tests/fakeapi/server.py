@@ -1,99 +1,49 @@
-"""The server: sockets, who may ask what, what was asked, and the way from a request to its answer."""
+"""The server as tests hold it: it starts and stops, takes kinds and objects, and hands out gateways to it."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
 import ssl
-import struct
-from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 from aiohttp import web
 
 from fivespot.adapters.kube.gateway import Gateway
 from tests.controlplane.certs import CertificateAuthority
 from tests.controlplane.ports import free_ports
-from tests.fakeapi.faults import Answer, Cut, Effect, Faults, Hold, RequestEffect, Silence, StreamEffect
+from tests.fakeapi.answering import Answering
+from tests.fakeapi.connections import kubeconfig, reset, tls_server
 from tests.fakeapi.kinds import CRD
-from tests.fakeapi.operations import Content, perform, target_of
-from tests.fakeapi.refusals import NotServed, NotUnderstood, Object, Refused, forbidden, unauthorized
-from tests.fakeapi.requests import WRITES, Asked, asked
-from tests.fakeapi.watching import Stream
-from tests.fakeapi.world import Target, World
+from tests.fakeapi.refusals import Object
+from tests.fakeapi.world import Target
 from tests.fakeapi.writing import create
 
 TOKEN = "a-token"
-ADMIN = "admin"
 
 
-@dataclass(slots=True, kw_only=True)
-class Entry:
-    """A request in the audit log, from the moment it arrives.
-
-    Attributes:
-        code: of the answer; 0 while there is none, and for ever when the connection is cut.
-        done: whether it was carried out, whatever the answer was.
-    """
-
-    asked: Asked
-    user: str
-    agent: str
-    instant: datetime
-    code: int = 0
-    done: bool = False
-
-
-class _CutOff(Exception):  # noqa: N818
-    """There will be no answer."""
-
-
-class FakeApi:
+class FakeApi(Answering):
     """A running API server.
 
     Attributes:
-        world: the objects and kinds, for a test that wants to look without asking.
-        faults: what shall go wrong.
-        audit: every request so far.
-        tokens: bearer tokens and whose they are; None lets everybody in, as the administrator.
-        authorizer: whether a user may do something; None lets everybody do everything.
-        problems: what the server did not understand, and its own defects; raised when it ends.
+        url: where it is, also while it is stopped.
     """
 
     def __init__(self, *, tls: bool, now: Callable[[], datetime]) -> None:
-        self.world = World(now)
-        self.faults = Faults(self._on_streams)
-        self.audit: list[Entry] = []
-        self.tokens: dict[str, str] | None = None
-        self.authorizer: Callable[[str, Asked], bool] | None = None
-        self.problems: list[Exception] = []
+        super().__init__(now)
         self.url = ""
-        self._now = now
-        self._authority, self._tls = _tls() if tls else (None, None)
-        self._streams: set[Stream] = set()
+        self._authority: CertificateAuthority | None = None
+        self._tls: ssl.SSLContext | None = None
+        if tls:
+            self._authority, self._tls = tls_server()
         self._listener: asyncio.Server | None = None
         self._port = 0
-        self.world.unserved = self._end_streams
         for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
             self.create("v1", "namespaces", {"metadata": {"name": name}})
-
-    @property
-    def writes(self) -> list[Entry]:
-        """The requests that would change something."""
-        return [entry for entry in self.audit if entry.asked.verb in WRITES]
-
-    @property
-    def streams(self) -> list[Asked]:
-        """What is watched at the moment."""
-        return [stream.asked for stream in self._streams]
 
     def create(self, api_version: str, plural: str, body: Object, namespace: str = "") -> Object:
         """Create an object without a request."""
@@ -108,15 +58,6 @@ class FakeApi:
         """Serve the kinds of CustomResourceDefinitions."""
         for crd in crds:
             self.create("apiextensions.k8s.io/v1", CRD.plural, crd)
-
-    def compact(self) -> None:
-        """Forget the history: all versions but the current one are too old now."""
-        self.world.store.compact()
-
-    def bookmark(self) -> None:
-        """Send a bookmark on every stream that takes them."""
-        for stream in self._streams:
-            stream.bookmark()
 
     async def start(self) -> None:
         """Listen, on the same port as before if there was one."""
@@ -141,24 +82,12 @@ class FakeApi:
         self._listener.close()
         self._listener = None
         for connection in list(self._web.connections):
-            _reset(connection.transport)
+            reset(connection.transport)
         await self._web.shutdown(0.1)
 
     def kubeconfig(self, token: str = TOKEN) -> str:
         """A kubeconfig with everything inline."""
-        cluster: Object = {"server": self.url}
-        if self._authority is not None:
-            cluster["certificate-authority-data"] = b64encode(self._authority.certificate).decode()
-        return json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "fake", "cluster": cluster}],
-                "users": [{"name": "fake", "user": {"token": token}}],
-                "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake"}}],
-                "current-context": "fake",
-            }
-        )
+        return kubeconfig(self.url, self._authority, token)
 
     @asynccontextmanager
     async def gateway(self, token: str = TOKEN, **options: Any) -> AsyncIterator[Gateway]:
@@ -168,118 +97,6 @@ class FakeApi:
             path.write_text(self.kubeconfig(token))
             async with await Gateway.connect(kubeconfig=path, **options) as gateway:
                 yield gateway
-
-    def _on_streams(self, match: Callable[[Asked], bool], effect: StreamEffect) -> int:
-        found = [stream for stream in self._streams if match(stream.asked)]
-        for stream in found:
-            stream.apply(effect)
-        return len(found)
-
-    def _end_streams(self, label: str) -> None:
-        for stream in self._streams:
-            if stream.target.kind.label == label:
-                stream.end()
-
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        try:
-            return await self._answer(request)
-        except NotUnderstood as problem:
-            self.problems.append(problem)
-            return _status(501, Refused(501, "NotImplemented", f"the fake API server: {problem}").status)
-        except Exception as problem:  # noqa: BLE001 - a defect has to be seen, and ends no server
-            self.problems.append(problem)
-            return _status(501, Refused(501, "NotImplemented", f"the fake API server: {problem!r}").status)
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        body = await request.read()
-        names = list(request.query)
-        if len(set(names)) != len(names):
-            raise NotUnderstood(f"a query that repeats itself: {request.query_string}")
-        query = dict(request.query)
-        what = _with_name(asked(request.method, request.raw_path.partition("?")[0], query), body)
-        content = Content(
-            query=query, body=body, type=request.content_type, agent=request.headers.get("User-Agent", "")
-        )
-        user = self._user(request)
-        entry = Entry(asked=what, user=user or "", agent=content.agent, instant=self._now())
-        self.audit.append(entry)
-        try:
-            return await self._affected(request, entry, content, known=user is not None)
-        except _CutOff:
-            _reset(request.transport)
-            return web.Response(status=500)
-
-    async def _affected(
-        self, request: web.BaseRequest, entry: Entry, content: Content, *, known: bool
-    ) -> web.StreamResponse:
-        """The answer, or what the faults make of it."""
-        effects = await self.faults.take(entry.asked)
-        early = [effect for effect in effects if isinstance(effect, RequestEffect) and not effect.after]
-        late = [effect for effect in effects if isinstance(effect, RequestEffect) and effect.after]
-        response = await _instead(early)
-        if response is None:
-            response = await self._usual(request, entry, content, effects, known=known)
-            response = await _instead(late) or response
-        entry.code = response.status
-        return response
-
-    async def _usual(
-        self,
-        request: web.BaseRequest,
-        entry: Entry,
-        content: Content,
-        effects: tuple[Effect, ...],
-        *,
-        known: bool,
-    ) -> web.StreamResponse:
-        try:
-            if not known:
-                raise unauthorized()
-            self._authorize(entry)
-            if entry.asked.verb == "watch":
-                target = target_of(self.world, entry.asked)
-                stream = Stream(self.world, target, entry.asked, content.query)
-                entry.code, entry.done = 200, True
-                return await self._stream(request, stream, effects)
-            code, answer = perform(self.world, entry.asked, content)
-        except Refused as refused:
-            return _status(refused.code, refused.status, refused.headers)
-        except NotServed:
-            return web.Response(status=404, text="404 page not found\n")
-        entry.done = True
-        return _status(code, answer)
-
-    async def _stream(
-        self, request: web.BaseRequest, stream: Stream, effects: tuple[Effect, ...]
-    ) -> web.StreamResponse:
-        for effect in effects:
-            if not isinstance(effect, RequestEffect):
-                stream.apply(effect)
-        self._streams.add(stream)
-        try:
-            return await stream.run(request)
-        finally:
-            self._streams.discard(stream)
-
-    def _user(self, request: web.BaseRequest) -> str | None:
-        if self.tokens is None:
-            return ADMIN
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        return self.tokens.get(token) if scheme == "Bearer" else None
-
-    def _authorize(self, entry: Entry) -> None:
-        what, user = entry.asked, entry.user
-        if self.authorizer is None or self.authorizer(user, what):
-            return
-        if what.is_document:
-            message = f'forbidden: User "{user}" cannot {what.verb} path "{what.resource}"'
-            raise Refused(403, "Forbidden", message, {})
-        resource = f"{what.resource}/{what.subresource}" if what.subresource else what.resource
-        where = f'in the namespace "{what.namespace}"' if what.namespace else "at the cluster scope"
-        why = f'User "{user}" cannot {what.verb} resource "{resource}" in API group "{what.group}" {where}'
-        # A creation's path has no name, except where it creates below one.
-        name = "" if what.verb == "create" and not what.subresource else what.name
-        raise forbidden(what.group, what.resource, name, why)
 
 
 @asynccontextmanager
@@ -299,58 +116,3 @@ async def fake_api(
         await server.stop()
     if server.problems:
         raise ExceptionGroup("the fake API server did not know what to do", server.problems)
-
-
-async def _instead(effects: list[RequestEffect]) -> web.Response | None:
-    for effect in effects:
-        match effect:
-            case Hold(until=event):
-                await event.wait()
-            case Silence():
-                await asyncio.Event().wait()
-            case Cut():
-                raise _CutOff
-            case Answer(body=None):
-                found = None if effect.details is None else dict(effect.details)
-                refused = Refused(effect.code, effect.reason, effect.message, found)
-                return _status(effect.code, refused.status, effect.headers)
-            case Answer():
-                return web.Response(status=effect.code, body=effect.body, headers=effect.headers)
-    return None
-
-
-def _with_name(what: Asked, body: bytes) -> Asked:
-    if what.verb != "create" or what.name:
-        return what
-    try:
-        name = msgspec.json.decode(body)["metadata"]["name"]
-    except (msgspec.DecodeError, LookupError, TypeError):
-        return what
-    return replace(what, name=str(name))
-
-
-def _status(code: int, body: Object, headers: Mapping[str, str] | None = None) -> web.Response:
-    content = msgspec.json.encode(body) + b"\n"
-    return web.Response(
-        status=code, body=content, headers={"Content-Type": "application/json", **(headers or {})}
-    )
-
-
-def _reset(transport: asyncio.BaseTransport | None) -> None:
-    """End a connection as the kernel does for a process that died with something unread."""
-    if isinstance(transport, asyncio.Transport):
-        if (connection := transport.get_extra_info("socket")) is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        transport.abort()
-
-
-def _tls() -> tuple[CertificateAuthority, ssl.SSLContext]:
-    authority = CertificateAuthority()
-    credential = authority.server()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with TemporaryDirectory() as folder:
-        both = Path(folder) / "server.pem"
-        both.touch(mode=0o600)
-        both.write_bytes(credential.certificate + credential.key)
-        context.load_cert_chain(both)
-    return authority, context

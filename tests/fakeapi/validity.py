@@ -8,12 +8,33 @@ import re
 from typing import Any
 
 from tests.fakeapi.kinds import CRD, NAMESPACE, NODE, POD, Kind
-from tests.fakeapi.refusals import Cause, NotUnderstood, Object, bad_request, invalid
+from tests.fakeapi.refusals import Cause, NotUnderstood, Object, Refused, bad_request, invalid
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_QUALIFIED = re.compile(rf"({_SUBDOMAIN.pattern}/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+
+_NO_NODE = {
+    "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+    "nodeInfo": dict.fromkeys(
+        (
+            "machineID",
+            "systemUUID",
+            "bootID",
+            "kernelVersion",
+            "osImage",
+            "containerRuntimeVersion",
+            "kubeletVersion",
+            "kubeProxyVersion",
+            "operatingSystem",
+            "architecture",
+        ),
+        "",
+    ),
+}
 
 _SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
@@ -56,17 +77,24 @@ def decodes(kind: Kind, item: Object) -> None:
     """Refuse what a typed decoder would not take."""
     if not kind.custom and (unknown := set(item) - {"apiVersion", "kind", "metadata"} - kind.fields):
         raise NotUnderstood(f"{unknown} at the top of a {kind.kind}")
-    for part in (
-        "metadata",
-        *(() if kind.custom else kind.fields & {"data", "spec", "status", "stringData"}),
-    ):
+    for part in ("metadata", *(() if kind.custom else kind.fields & {"spec", "status", "stringData"})):
         if not isinstance(item.get(part) or {}, dict):
-            raise bad_request(f"{kind.kind} in version cannot be handled: {part} is no mapping")
+            raise _undecodable(kind, f"json: cannot unmarshal into Go struct field {kind.kind}.{part}")
     metadata = item.get("metadata") or {}
     for part in ("labels", "annotations"):
         _only_text(kind, f"ObjectMeta.metadata.{part}", metadata.get(part))
     if kind.label in ("configmaps", "secrets"):
+        if isinstance(item.get("data"), list):
+            raise _undecodable(kind, f"json: cannot unmarshal array into Go struct field {kind.kind}.data")
         _only_text(kind, f"{kind.kind}.data", item.get("data"))
+    spec, series = item.get("spec") or {}, item.get("series") or {}
+    instants = {
+        "leases": (spec.get("acquireTime"), spec.get("renewTime")),
+        "events": (item.get("eventTime"), series.get("lastObservedTime")),
+    }
+    for text in instants.get(kind.plural, ()):
+        if text is not None and not _INSTANT.fullmatch(str(text)):
+            raise _undecodable(kind, f'parsing time "{text}" as "2006-01-02T15:04:05.000000Z07:00"')
     if kind.label == "secrets":
         try:
             for value in (item.get("data") or {}).values():
@@ -79,10 +107,13 @@ def _only_text(kind: Kind, field: str, values: Any) -> None:
     for value in (values or {}).values():
         if value is not None and not isinstance(value, str):
             found = {bool: "bool", int: "number", float: "number"}.get(type(value), "object")
-            raise bad_request(
-                f'{kind.kind} in version "v1" cannot be handled as a {kind.kind}: json: cannot unmarshal {found} into '
-                f"Go struct field {field} of type string"
+            raise _undecodable(
+                kind, f"json: cannot unmarshal {found} into Go struct field {field} of type string"
             )
+
+
+def _undecodable(kind: Kind, why: str) -> Refused:
+    return bad_request(f'{kind.kind} in version "v1" cannot be handled as a {kind.kind}: {why}')
 
 
 def completed(kind: Kind, item: Object) -> Object:
@@ -100,7 +131,8 @@ def completed(kind: Kind, item: Object) -> Object:
     if kind is NODE:
         # Admission's, so that nothing is scheduled before a controller knows the node's condition.
         taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-        return {**item, "spec": {**spec, "taints": [*(spec.get("taints") or []), taint]}}
+        spec = {**spec, "taints": [*(spec.get("taints") or []), taint]}
+        return {**item, "spec": spec, "status": {**_NO_NODE, **(item.get("status") or {})}}
     if kind is POD:
         added = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst"}
         return {**item, "spec": {**added, **spec}, "status": {"phase": "Pending", "qosClass": "BestEffort"}}
@@ -127,6 +159,8 @@ def check(kind: Kind, item: Object) -> None:
     """
     metadata = item["metadata"]
     causes: list[Cause] = []
+    if item["kind"] != kind.kind:
+        causes.append(wrong("kind", item["kind"], f"must be {kind.kind}"))
     if not (name := metadata.get("name")):
         causes.append(missing("metadata.name", "name or generateName is required"))
     elif kind is NAMESPACE and not _LABEL.fullmatch(name):
@@ -137,7 +171,20 @@ def check(kind: Kind, item: Object) -> None:
     causes += [wrong("metadata.labels", v, _VALUE_RULE) for v in labels.values() if not _VALUE.fullmatch(v)]
     causes += _particular(kind, item)
     if causes:
-        raise invalid(kind.group, kind.kind, name or "", *causes)
+        # Events are validated as the core group's.
+        raise invalid("" if kind.plural == "events" else kind.group, item["kind"], name or "", *causes)
+
+
+def check_event_change(kind: Kind, old: Object, new: Object) -> None:
+    """Of an event nothing changes but its series."""
+    fixed = kind.fields - {"series"}
+    causes = [
+        wrong(field, new.get(field), "field is immutable")
+        for field in sorted(fixed)
+        if old.get(field) != new.get(field)
+    ]
+    if causes:
+        raise invalid("", kind.kind, new["metadata"]["name"], *causes)
 
 
 def _particular(kind: Kind, item: Object) -> list[Cause]:
@@ -158,21 +205,38 @@ def _particular(kind: Kind, item: Object) -> list[Cause]:
                     "metadata.name", item["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group'
                 )
             ]
-    if kind.plural == "leases" and spec.get("leaseDurationSeconds", 1) <= 0:
-        return [wrong("spec.leaseDurationSeconds", spec["leaseDurationSeconds"], "must be greater than 0")]
+    if kind.plural == "leases":
+        return _lease(spec)
     if kind.plural == "events":
         return _event(item)
     return []
 
 
+def _lease(spec: Object) -> list[Cause]:
+    causes = []
+    if (seconds := spec.get("leaseDurationSeconds", 1)) <= 0:
+        causes.append(wrong("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+    if (count := spec.get("leaseTransitions", 0)) < 0:
+        causes.append(wrong("spec.leaseTransitions", count, "must be greater than or equal to 0"))
+    return causes
+
+
 def _event(item: Object) -> list[Cause]:
     needed = ("eventTime", "reportingController", "reportingInstance", "action", "reason")
     causes = [missing(field) for field in needed if not item.get(field)]
-    if (item.get("type") or "") not in ("Normal", "Warning"):
-        causes.append(wrong("type", item.get("type") or "", "must be Normal or Warning"))
+    if not _QUALIFIED.fullmatch(item.get("reportingController") or ""):
+        causes.append(
+            wrong("reportingController", item.get("reportingController") or "", "name part must consist of")
+        )
+    if (kind := item.get("type") or "") not in ("Normal", "Warning"):
+        causes.append(wrong("type", "", f"has invalid value: {kind}"))
     if len(item.get("note") or "") > 1024:
-        causes.append(wrong("note", "", "can have at most 1024 characters"))
-    place = (item.get("regarding") or {}).get("namespace") or "default"
-    if place != item["metadata"].get("namespace"):
-        causes.append(wrong("involvedObject.namespace", place, "does not match event.namespace"))
+        causes.append(wrong("message", "", "can have at most 1024 characters"))
+    if not (item.get("regarding") or {}).get("namespace") and item["metadata"].get("namespace") != "default":
+        causes.append(wrong("involvedObject.namespace", "", "does not match event.namespace"))
+    if (series := item.get("series")) is not None:
+        if series.get("count", 0) < 2:
+            causes.append(wrong("series.count", "", "should be at least 2"))
+        if not series.get("lastObservedTime"):
+            causes.append(missing("series.lastObservedTime"))
     return causes

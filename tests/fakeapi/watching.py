@@ -51,11 +51,15 @@ class Stream:
         self._frames: int | None = None
         self._piece: int | None = None
         self._split: int | None = None
+        version = query.get("resourceVersion") or "0"
+        if not version.isdecimal():
+            said = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+            raise Refused(500, "", said)
+        self._since = int(version)
         try:
             self._seconds = float(query.get("timeoutSeconds") or "inf")
-            self._since = int(query.get("resourceVersion") or 0)
         except ValueError as error:
-            raise bad_request(f"resourceVersion or timeoutSeconds: {error}") from error
+            raise bad_request(f"timeoutSeconds: {error}") from error
 
     def apply(self, effect: StreamEffect) -> None:
         """Have an effect after what has happened until now."""
