@@ -46,6 +46,10 @@ Answered: TypeAlias = Callable[[str, int], None]
 """Told of a request: its verb, and the HTTP code of the answer, 0 when there was none."""
 
 
+def uncounted(_verb: str, _code: int) -> None:
+    """Nobody counts."""
+
+
 def unfenced() -> float:
     """For ever."""
     return float("inf")
@@ -63,8 +67,9 @@ class Send(Protocol):
         content: bytes | None,
         headers: Mapping[str, str],
         timeout: httpx.Timeout,
+        lasting: bool = False,
     ) -> AbstractAsyncContextManager[httpx.Response]:
-        """Raises httpx's errors, of the transport only."""
+        """Raises httpx's errors, of the transport only; `lasting` are answers that go on for minutes."""
 
 
 class Exchange:
@@ -88,8 +93,8 @@ class Exchange:
         slots: asyncio.Semaphore | None,
         bound: int,
         server: str,
-        answered: Answered,
-        heard: Callable[[], None],
+        answered: Answered = uncounted,
+        heard: Callable[[], None] = lambda: None,
         fence: Fence = unfenced,
     ) -> None:
         self._send = send
@@ -190,6 +195,7 @@ class Exchange:
                             content=None,
                             headers={"Accept": JSON},
                             timeout=httpx.Timeout(silence, connect=CONNECT, pool=CONNECT),
+                            lasting=True,
                         )
                     )
                     self._told(asked, response)

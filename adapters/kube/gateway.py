@@ -8,6 +8,7 @@ client of another cluster, and leaves private keys behind in the temporary folde
 
 import asyncio
 import contextlib
+import copy
 import logging
 import os
 import ssl
@@ -26,7 +27,7 @@ from fivespot._version import VERSION
 from fivespot.adapters.kube.connecting import SERVICE_ACCOUNT, impersonation, in_cluster, stamps
 from fivespot.adapters.kube.credentials import BearerAuth, FixedToken, PluginToken, TokenFile, Tokens
 from fivespot.adapters.kube.errors import NoCluster
-from fivespot.adapters.kube.exchange import Answered, Exchange, Fence, Params, unfenced
+from fivespot.adapters.kube.exchange import Answered, Exchange, Fence, Params, uncounted, unfenced
 from fivespot.adapters.kube.kubeconfig import KubeconfigRejected, inline_kubeconfig
 from fivespot.adapters.kube.operations import Operations
 from fivespot.adapters.kube.resources import Object
@@ -50,10 +51,6 @@ _LOOK_SECONDS = 10.0
 _LOADING = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, yaml.YAMLError)
 
 
-def _uncounted(_verb: str, _code: int) -> None:
-    """Nobody counts."""
-
-
 class Gateway(Operations):
     """One cluster, as one account. Made by `connect` or `from_kubeconfig`; close it.
 
@@ -75,7 +72,7 @@ class Gateway(Operations):
         bound: int,
         renew: "Callable[[], Awaitable[_Connection]] | None" = None,
         fence: Fence = unfenced,
-        answered: Answered = _uncounted,
+        answered: Answered = uncounted,
     ) -> None:
         self.fence = fence
         self.answered = answered
@@ -153,7 +150,7 @@ class Gateway(Operations):
         allow_local: bool,
         in_flight: int = IN_FLIGHT,
         fence: Fence = unfenced,
-        answered: Answered = _uncounted,
+        answered: Answered = uncounted,
     ) -> Self:
         """The child cluster of a kubeconfig that came out of a Secret; nothing is sent yet.
 
@@ -216,6 +213,7 @@ class Gateway(Operations):
         content: bytes | None,
         headers: Mapping[str, str],
         timeout: httpx.Timeout,  # noqa: ASYNC109 - httpx's limits on connecting and silence
+        lasting: bool = False,
     ) -> AsyncIterator[httpx.Response]:
         if self._closed:
             # kr8s would open a new client.
@@ -225,7 +223,7 @@ class Gateway(Operations):
         connection = await self._current()
         try:
             async with (
-                connection.use() as api,
+                connection.use(lasting=lasting) as api,
                 api.call_api(
                     method,
                     version="",
@@ -271,10 +269,16 @@ class Gateway(Operations):
 
 
 class _Connection:
-    """One client with one set of credentials, and the files that these were read from."""
+    """One set of credentials, the files that it was read from, and its two clients.
 
-    def __init__(self, api: Api, tokens: Tokens | None) -> None:
+    One is for requests and one for streams: httpcore looks at every connection of a client for every request, and dozens
+    of open watches among them cost more than the request.
+    """
+
+    def __init__(self, api: Api, *, verify: ssl.SSLContext | bool, tokens: Tokens | None) -> None:
         self._api = api
+        self._streams = copy.copy(api)
+        self._streams._session = _client(api, verify=verify)  # noqa: SLF001 - see _open
         self._uses = 0
         self._retired = False
         self._plugin_refreshed = False
@@ -290,15 +294,14 @@ class _Connection:
         Raises:
             NoCluster: there is none, or it cannot be used.
         """
-        await _open(api, shown=shown)
-        return cls(api, tokens)
+        return cls(api, verify=await _open(api, shown=shown), tokens=tokens)
 
     @contextlib.asynccontextmanager
-    async def use(self) -> AsyncIterator[Api]:
-        """The client, not closed before the end of the block."""
+    async def use(self, *, lasting: bool) -> AsyncIterator[Api]:
+        """The client for requests, or for what lasts; not closed before the end of the block."""
         self._uses += 1
         try:
-            yield self._api
+            yield self._streams if lasting else self._api
         finally:
             self._uses -= 1
             if self._retired and not self._uses:
@@ -312,8 +315,9 @@ class _Connection:
 
     async def close(self) -> None:
         """Close it now."""
-        if self._api._session is not None:  # noqa: SLF001 - see _open
-            await self._api._session.aclose()  # noqa: SLF001
+        for api in (self._api, self._streams):
+            if api._session is not None:  # noqa: SLF001 - see _open
+                await api._session.aclose()  # noqa: SLF001
 
     def outdated(self) -> bool:
         """Whether a file has changed since, or the exec plugin has made another certificate."""
@@ -342,26 +346,31 @@ def _api(kubeconfig: Object | str | None, context: str | None = None) -> Api:
     return Api(kubeconfig=kubeconfig, context=context, serviceaccount="", bypass_factory=True)
 
 
-async def _open(api: Api, *, shown: str) -> None:
-    """Load the configuration and make the client, without a request.
+async def _open(api: Api, *, shown: str) -> ssl.SSLContext | bool:
+    """Load the configuration and make the client, without a request; how servers are verified.
 
     kr8s makes its client in the first request: two first requests make two of them and lose one, with its sockets.
     Its client follows redirects, which a child's server could point at our own network, and holds 100 connections.
     """
     try:
         verify = await _load(api)
-        api._session = httpx.AsyncClient(  # noqa: SLF001 - kr8s is pinned; there is no other way to set its limits
-            base_url=api.auth.server,
-            headers=[("User-Agent", f"5spot/{VERSION}"), *impersonation(_entries(api)[2])],
-            verify=verify,
-            timeout=httpx.Timeout(30.0),
-            follow_redirects=False,
-            proxy=api.auth.proxy,
-            limits=_LIMITS,
-        )
+        api._session = _client(api, verify=verify)  # noqa: SLF001 - kr8s is pinned; there is no other way to set its limits
     except _LOADING as error:
         message = f"no cluster to talk to by {shown}: {error}; name another kubeconfig or context"
         raise NoCluster(message) from error
+    return verify
+
+
+def _client(api: Api, *, verify: ssl.SSLContext | bool) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=api.auth.server,
+        headers=[("User-Agent", f"5spot/{VERSION}"), *impersonation(_entries(api)[2])],
+        verify=verify,
+        timeout=httpx.Timeout(30.0),
+        follow_redirects=False,
+        proxy=api.auth.proxy,
+        limits=_LIMITS,
+    )
 
 
 async def _load(api: Api) -> ssl.SSLContext | bool:

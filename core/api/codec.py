@@ -5,6 +5,7 @@ Adapters parse bytes; from the parsed value on, this module knows the shapes. St
 bounds: an object in a cluster was admitted by rules that may have been older or newer than ours.
 """
 
+import functools
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -26,6 +27,12 @@ from fivespot.core.instant import format_instant, parse_instant
 T = TypeVar("T")
 
 _Hook = Callable[[Any, Any], Any]
+
+
+@functools.lru_cache(maxsize=4096)
+def shared(text: str) -> str:
+    """The same text as one object: ten thousand machines say the same few hundred words, again and again."""
+    return text
 
 
 def decode(value: Any, model: type[T]) -> T:
@@ -228,7 +235,9 @@ def _model_hook(converter: cattrs.Converter, model: type) -> _Hook:
             if entry is None or item is None:
                 continue
             name, exact, structure, hint = entry
-            found[name] = item if item.__class__ is exact else structure(item, hint)
+            if item.__class__ is not exact:
+                item = structure(item, hint)  # noqa: PLW2901 - of the model from here on
+            found[name] = shared(item) if exact is str else item
         return model(**found)
 
     return of_object

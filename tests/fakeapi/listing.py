@@ -39,6 +39,8 @@ def page(world: World, target: Target, query: Mapping[str, str]) -> Object:
     ]
     found: list[Object] = []
     metadata: Object = {"resourceVersion": str(revision)}
+    if kind.custom:
+        metadata["continue"] = ""
     for place, (key, item) in enumerate(here, 1):
         if wanted(item):
             found.append(item)

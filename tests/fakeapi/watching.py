@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import Mapping
 
 import msgspec
@@ -24,6 +25,7 @@ from tests.fakeapi.selectors import selector
 from tests.fakeapi.store import Change
 from tests.fakeapi.world import Target, World, shown
 
+_INITIAL_END = "k8s.io/initial-events-end"
 _BOOKMARK_SECONDS = 60.0
 _BEFORE_END = 2.0
 """The real server sends a last bookmark that long before a stream's end."""
@@ -76,22 +78,28 @@ class Stream:
 
     async def run(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer the request until the stream's end."""
-        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        # As the real server does where a stream begins with a whole list.
+        self._packed = (
+            self._bookmarks and not self._since and "gzip" in request.headers.get("Accept-Encoding", "")
+        )
+        packed = {"Content-Encoding": "gzip"} if self._packed else {}
+        response = web.StreamResponse(headers={"Content-Type": "application/json", **packed})
         response.enable_chunked_encoding()
         self._request, self._response = request, response
         loop = asyncio.get_running_loop()
+        effects = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
         # Before anything is awaited: what happens from now on is in the queue.
         quiet = self._world.store.listen(self._heard)
         try:
             first = self._first_frames()
+            self._began = self._world.store.revision
             end = loop.time() + self._seconds
             await response.prepare(request)
+            for effect in effects:
+                await self._take(effect)
             for frame in first:
                 await self._send(frame)
             await self._follow(end)
-        except Refused as refused:
-            await response.prepare(request)
-            await self._send(_frame("ERROR", refused.status))
         except _Over:
             pass
         finally:
@@ -101,10 +109,15 @@ class Stream:
     def _first_frames(self) -> list[bytes]:
         store, label = self._world.store, self.target.kind.label
         if self._since:
-            frames = [self._event(change) for change in store.since(label, self._since)]
-            return [frame for frame in frames if frame]
+            try:
+                changes = store.since(label, self._since)
+            except Refused as refused:
+                self.end()
+                return [_frame("ERROR", refused.status)]
+            return [frame for frame in map(self._event, changes) if frame]
         items = [item for key, item in store.items(label) if self._here(key[0]) and self._wanted(item)]
-        return [_frame("ADDED", shown(self.target, item)) for item in items]
+        frames = [_frame("ADDED", shown(self.target, item)) for item in items]
+        return [*frames, self._bookmark(**{_INITIAL_END: "true"})] if self._bookmarks else frames
 
     async def _follow(self, end: float) -> None:
         loop = asyncio.get_running_loop()
@@ -119,15 +132,20 @@ class Stream:
                 if loop.time() >= end:
                     return
                 if loop.time() >= bookmark:
-                    await self._send(self._bookmark())
+                    # There is no news in the version that the stream began at.
+                    if self._world.store.revision > self._began:
+                        await self._send(self._bookmark())
                     bookmark = self._next_bookmark(end)
                 continue
-            if news is None:
-                return
-            if not isinstance(news, Change):
-                await self._affect(news)
-            elif frame := self._event(news):
-                await self._send(frame)
+            await self._take(news)
+
+    async def _take(self, news: Change | StreamEffect | None) -> None:
+        if news is None:
+            raise _Over
+        if not isinstance(news, Change):
+            await self._affect(news)
+        elif frame := self._event(news):
+            await self._send(frame)
 
     def _next_bookmark(self, end: float) -> float:
         now = asyncio.get_running_loop().time()
@@ -157,8 +175,9 @@ class Stream:
         last = {**old, "metadata": {**old["metadata"], "resourceVersion": str(change.revision)}}
         return _frame("DELETED", shown(self.target, last))
 
-    def _bookmark(self) -> bytes:
-        metadata = {"resourceVersion": str(self._world.store.revision)}
+    def _bookmark(self, **annotations: str) -> bytes:
+        metadata: Object = {"annotations": annotations} if annotations else {}
+        metadata["resourceVersion"] = str(self._world.store.revision)
         return _frame("BOOKMARK", shown(self.target, {"metadata": metadata}))
 
     async def _affect(self, effect: StreamEffect) -> None:
@@ -201,7 +220,7 @@ class Stream:
         if self._cut is not None:
             data, self._cut = data[: self._cut], self._cut - len(data)
         if data:
-            await self._response.write(data)
+            await self._response.write(gzip.compress(data) if self._packed else data)
         if self._cut is not None and self._cut <= 0:
             if self._request.transport is not None:
                 # What is written so far arrives; the end of the body does not.

@@ -3,6 +3,7 @@
 An object that cannot be read is kept as Unknown: it says nothing about the world, and the rest of its kind goes on.
 """
 
+import functools
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
@@ -92,8 +93,14 @@ def provider_stream(machine: MachineView) -> Stream[Known[ProviderView]] | None:
     schedule = machine.intent.schedule
     if schedule is None:
         return None
-    group, _, version = schedule.api_version.partition("/")
-    return Stream(group=group, kind=schedule.kind, version=version, read=_PROVIDER)
+    return _providers(schedule.api_version, schedule.kind)
+
+
+# Ten thousand machines name a few kinds: the streams are made once, and so are the sets of them.
+@functools.lru_cache(maxsize=256)
+def _providers(api_version: str, kind: str) -> Stream[Known[ProviderView]]:
+    group, _, version = api_version.partition("/")
+    return Stream(group=group, kind=kind, version=version, read=_PROVIDER)
 
 
 def dependent_stream(machine: MachineView, role: Role) -> Stream[Known[DependentView]] | None:
@@ -108,21 +115,24 @@ def dependent_stream(machine: MachineView, role: Role) -> Stream[Known[Dependent
     return _labelled(template.api_version, template.kind)
 
 
+@functools.lru_cache(maxsize=256)
 def _labelled(api_version: str, kind: str) -> Stream[Known[DependentView]]:
     group, _, version = api_version.rpartition("/")
     return Stream(group=group, kind=kind, version=version, label=MACHINE_LABEL, read=_DEPENDENT)
 
 
-def streams_of(machine: MachineView) -> Iterable[Stream[Any]]:
+def streams_of(machine: MachineView) -> frozenset[Stream[Any]]:
     """Every stream of the management cluster that a machine needs."""
-    found = (
-        CLUSTERS,
-        CAPI_MACHINES,
+    return _needed(
         provider_stream(machine),
         dependent_stream(machine, Role.BOOTSTRAP),
         dependent_stream(machine, Role.INFRASTRUCTURE),
     )
-    return [stream for stream in found if stream is not None]
+
+
+@functools.lru_cache(maxsize=256)
+def _needed(*others: Stream[Any] | None) -> frozenset[Stream[Any]]:
+    return frozenset(stream for stream in (CLUSTERS, CAPI_MACHINES, *others) if stream is not None)
 
 
 def pods_stream(node: str) -> Stream[Known[PodView]]:

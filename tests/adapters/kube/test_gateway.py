@@ -10,7 +10,6 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from fivespot.adapters.clock import SystemClock
@@ -530,20 +529,5 @@ def test_a_context_that_is_not_there_is_no_cluster() -> None:
             with pytest.raises(NoCluster, match="nope"):
                 async with connected(server, context="nope"):
                     pass
-
-    run(scenario())
-
-
-def test_the_time_limits_are_httpxs_not_none() -> None:
-    """kr8s' own client waits for ever."""
-
-    async def handler(_: Request, reply: Reply) -> None:
-        await reply.json({})
-
-    async def scenario() -> None:
-        async with scripted(handler) as server, connected(server) as gateway:
-            session = gateway._api._session
-            assert session is not None
-            assert session.timeout == httpx.Timeout(30.0)
 
     run(scenario())
