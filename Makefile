@@ -22,7 +22,7 @@ lint: $(VENV)/.installed ## formatting, lint, import contracts, strict types of 
 	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p fivespot
 
 bench: $(VENV)/.installed ## figures; never fails on a time
-	$(BIN)/python -m pytest tests/bench -p no:cacheprovider --benchmark-only --benchmark-disable-gc -s -q
+	$(BIN)/python -m pytest tests/bench -p no:cacheprovider --benchmark-disable-gc -s -q
 
 format: $(VENV)/.ready ## rewrite the sources as lint wants them
 	$(BIN)/ruff format .

@@ -103,8 +103,8 @@ class NotFound(ApiError):  # noqa: N818 - the server's own word, as are the name
 
     @property
     def kind_not_served(self) -> bool:
-        """Whether the path itself is unknown: the answer is then no Status, but a web server's plain 404."""
-        return not self.reason
+        """Whether the path itself is unknown: a web server's plain 404, or in a built-in group a Status about nothing."""
+        return not self.reason or not self.details
 
     def advice(self) -> str:
         """For a kind that is not served: how to see why."""

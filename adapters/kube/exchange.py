@@ -193,7 +193,8 @@ class Exchange:
                             path,
                             params=params,
                             content=None,
-                            headers={"Accept": JSON},
+                            # A compressed stream may come as several gzip members, of which httpx reads the first.
+                            headers={"Accept": JSON, "Accept-Encoding": "identity"},
                             timeout=httpx.Timeout(silence, connect=CONNECT, pool=CONNECT),
                             lasting=True,
                         )

@@ -3,13 +3,11 @@
 import asyncio
 import base64
 import os
-import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import attrs
 import httpx
@@ -65,17 +63,20 @@ async def in_parallel(work: Iterable[Callable[[], Awaitable[object]]]) -> None:
 
 async def populate(gateway: Gateway, plane: ControlPlane, fleet: Fleet) -> None:
     """Everything that people and Cluster API would have put there; every provider says no."""
-    kubeconfig = base64.b64encode(plane.kubeconfig_text(IN_CHILD, ADMINS).encode()).decode()
+    kubeconfig = kubeconfig_of(plane)
     for number in range(fleet.namespaces):
         await add_namespace(gateway, fleet.namespace(number), kubeconfig)
-    names = [
-        (fleet.namespace(n), f"nights-{n // fleet.namespaces}") for n in range(fleet.providers)
-    ]
+    names = [(fleet.namespace(n), f"nights-{n // fleet.namespaces}") for n in range(fleet.providers)]
     await in_parallel(lambda at=at: add_provider(gateway, *at) for at in names)
     await in_parallel(
         lambda n=n: add_machine(gateway, fleet.namespace(n), f"desk-{n}", fleet.provider(n))
         for n in range(fleet.machines)
     )
+
+
+def kubeconfig_of(plane: ControlPlane) -> str:
+    """What a Secret says about a child that is the same server."""
+    return base64.b64encode(plane.kubeconfig_text(IN_CHILD, ADMINS).encode()).decode()
 
 
 async def add_namespace(gateway: Gateway, name: str, kubeconfig: str) -> None:
@@ -117,7 +118,11 @@ async def join(gateway: Gateway, namespace: str, name: str) -> None:
         {
             "metadata": {
                 "name": node,
-                "labels": {"kubernetes.io/hostname": node, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"},
+                "labels": {
+                    "kubernetes.io/hostname": node,
+                    "kubernetes.io/os": "linux",
+                    "kubernetes.io/arch": "amd64",
+                },
             },
             "spec": {"providerID": provider_id},
             "status": {
@@ -165,7 +170,9 @@ class Running:
     def memory(self) -> tuple[float, float]:
         """Resident memory in MB, now and at most."""
         lines = dict(
-            line.split(":", 1) for line in Path(f"/proc/{self.pid}/status").read_text().splitlines() if ":" in line
+            line.split(":", 1)
+            for line in Path(f"/proc/{self.pid}/status").read_text().splitlines()
+            if ":" in line
         )
         return tuple(int(lines[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))  # type: ignore[return-value]
 
@@ -212,8 +219,4 @@ def controller(plane: ControlPlane, folder: Path, *options: str) -> Iterator[Run
     try:
         yield running
     finally:
-        running.process.popen.send_signal(signal.SIGTERM)
-        running.process.popen.wait(60)
-
-
-Body = dict[str, Any]
+        running.process.stop()

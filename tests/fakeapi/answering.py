@@ -56,7 +56,7 @@ class Answering:
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self.world = World(now)
-        self.faults = Faults(self._on_streams)
+        self.faults = Faults(lambda: self.streams, self._on_streams)
         self.audit: list[Entry] = []
         self.tokens: dict[str, str] | None = None
         self.authorizer: Callable[[str, Asked], bool] | None = None
@@ -171,6 +171,7 @@ class Answering:
             if not isinstance(effect, RequestEffect):
                 stream.apply(effect)
         self._streams.add(stream)
+        await self.faults.opened()
         try:
             return await stream.run(request)
         finally:

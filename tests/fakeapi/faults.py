@@ -166,9 +166,15 @@ class Rule:
 class Faults:
     """The rules of one server."""
 
-    def __init__(self, on_streams: Callable[[Callable[[Asked], bool], StreamEffect], int]) -> None:
+    def __init__(
+        self,
+        streams: Callable[[], list[Asked]],
+        on_streams: Callable[[Callable[[Asked], bool], StreamEffect], int],
+    ) -> None:
         self._rules: list[Rule] = []
+        self._streams = streams
         self._on_streams = on_streams
+        self._opened = asyncio.Condition()
 
     def add(self, *effects: Effect, times: int | None = 1, **match: str | None) -> Rule:
         """Have effects on requests to come; with `times=None` until the rule is removed.
@@ -197,6 +203,17 @@ class Faults:
         if not (count := self._on_streams(Match(**match), effect)):
             raise LookupError(f"no open stream is for {match}")
         return count
+
+    async def watched(self, count: int = 1, **match: str | None) -> None:
+        """Wait until so many open streams match."""
+        wanted = Match(**match)
+        async with self._opened:
+            await self._opened.wait_for(lambda: sum(map(wanted, self._streams())) >= count)
+
+    async def opened(self) -> None:
+        """Say that there is one stream more."""
+        async with self._opened:
+            self._opened.notify_all()
 
     async def take(self, asked: Asked) -> tuple[Effect, ...]:
         """What shall happen to a request."""

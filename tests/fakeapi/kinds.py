@@ -150,8 +150,8 @@ _BUILT_IN = (
     NAMESPACE,
     NODE,
     POD,
-    _built_in("", "configmaps", "ConfigMap", "data", "binaryData", "immutable"),
-    _built_in("", "secrets", "Secret", "data", "stringData", "type", "immutable", selectable={"type"}),
+    _built_in("", "configmaps", "ConfigMap", "data", "binaryData"),
+    _built_in("", "secrets", "Secret", "data", "stringData", "type", selectable={"type"}),
     _built_in(
         "events.k8s.io",
         "events",

@@ -41,7 +41,15 @@ class Reply:
 
     async def status(self, code: int, reason: str, **headers: str) -> None:
         await self.json(
-            {"kind": "Status", "code": code, "reason": reason, "message": reason}, code, **headers
+            {
+                "kind": "Status",
+                "code": code,
+                "reason": reason,
+                "message": reason,
+                "details": {"name": "a", "kind": "things"},
+            },
+            code,
+            **headers,
         )
 
     async def text(self, text: str, code: int = 200, **headers: str) -> None:

@@ -98,7 +98,11 @@ def test_a_missing_kind_is_told_from_a_missing_object() -> None:
     assert isinstance(missing, NotFound)
     assert missing.kind_not_served
     assert "CustomResourceDefinition" in str(missing)
-    absent = error_of(GET, 404, status("NotFound"))
+    # What groups that the server itself has say of a version or a plural that they have not.
+    unknown = error_of(GET, 404, status("NotFound", details={}))
+    assert isinstance(unknown, NotFound)
+    assert unknown.kind_not_served
+    absent = error_of(GET, 404, status("NotFound", details={"name": "m1", "kind": "machines"}))
     assert isinstance(absent, NotFound)
     assert not absent.kind_not_served
 
