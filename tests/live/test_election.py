@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import attrs
 import pytest
@@ -19,7 +20,8 @@ from fivespot.core.instant import parse_instant
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.live import product
-from tests.live.product import ADMINS, Process, World, machine
+from tests.live.product import ADMINS, IN_CHILD, Process, World, machine
+from tests.live.proxy import Wire, wire
 
 LEASE_SECONDS, RENEW_SECONDS = 3.0, 2.0
 TIMING = ("--lease-duration", "3", "--renew-deadline", "2", "--retry-period", "0.3")
@@ -50,6 +52,7 @@ class Pair:
 
     world: World
     candidates: dict[str, Candidate]
+    wires: dict[str, Wire]
 
     def leader(self) -> str:
         """Who the Lease names; empty when nobody."""
@@ -105,18 +108,22 @@ def pair(world: World, folder: Path, namespace: str) -> Iterator[Pair]:
     product.namespace_with_cluster(world, namespace, "grid")
     world.apply(product.closed_now(namespace), machine(namespace, f"box-{namespace}"))
     with ExitStack() as started:
-        candidates = {}
+        candidates, wires = {}, {}
         for name in NAMES:
             user = f"test:{namespace}-{name}"
+            wires[name] = started.enter_context(wire(urlsplit(world.plane.url).port or 0))
+            kubeconfig = folder / f"{name}.yaml"
+            text = world.plane.kubeconfig_text(user, ADMINS)
+            kubeconfig.write_text(text.replace(world.plane.url, f"https://127.0.0.1:{wires[name].port}"))
             line = [
                 *(sys.executable, "-m", "fivespot", "controller", "run", "--allow-local-child"),
-                *("--kubeconfig", str(world.plane.kubeconfig(user, ADMINS)), "--lease-name", LEASE, *TIMING),
+                *("--kubeconfig", str(kubeconfig), "--lease-name", LEASE, *TIMING),
             ]
             process = Process(line, folder / f"{name}.log", {"OPERATOR_INSTANCE_ID": name})
             process.start()
             started.callback(process.kill)
             candidates[name] = Candidate(user, process)
-        made = Pair(world, candidates)
+        made = Pair(world, candidates, wires)
         leader = made.wait_for_leader()
         wait_until(lambda: made.said(made.other(leader), "standing by: "), seconds=20, what="one stands by")
         world.wait_for_phases(namespace, {f"box-{namespace}": "Inactive"})
@@ -202,6 +209,31 @@ def test_a_leader_that_was_paused_writes_nothing_after_the_other_took_over(
         lines = stalled.log.splitlines()
         assert lines[-1].startswith(f"Error: leadership is lost (Lease 5spot-system/{LEASE}): ")
         assert "Traceback" not in stalled.log
+
+
+def test_a_leader_that_is_cut_off_has_stopped_before_the_other_begins(world: World, tmp_path: Path) -> None:
+    """It hears nothing, and is refused nothing; its child cluster it can still reach, and does not touch."""
+    begun = datetime.now(UTC)
+    with pair(world, tmp_path, "cut-off") as both:
+        leader = both.leader()
+        follower = both.other(leader)
+        both.wires[leader].cut()
+        alone = _open(world, "cut-off")
+        both.wait_for_leader(follower)
+        took = both.took_lease(follower, alone)
+        popen = both.candidates[leader].process.popen
+        assert popen is not None
+        # It ends by itself: its time is up before anybody else may begin.
+        assert popen.wait(timeout=10) == 1
+        world.wait_for_phases("cut-off", {"box-cut-off": "Active"})
+        # Whatever it had sent is still on its way, and arrives now.
+        both.wires[leader].mend()
+        world.apply(product.closed_now("cut-off"))
+        world.wait_for_phases("cut-off", {"box-cut-off": "Inactive"})
+        _never_two(both, begun)
+        assert both.writes(leader, took) == []
+        in_child = [parse_instant(e["requestReceivedTimestamp"]) for e in world.writes(IN_CHILD, since=alone)]
+        assert all(at >= took for at in in_child)
 
 
 def test_the_fence_holds_in_child_clusters_too(world: World) -> None:

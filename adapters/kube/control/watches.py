@@ -1,6 +1,7 @@
 """One stream per kind in use, whatever the number of machines: it starts with the first user and stops with the last."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from random import Random
@@ -8,6 +9,7 @@ from typing import Any, Final, Generic, TypeAlias
 
 import attrs
 
+from fivespot.adapters.clock import event_or_time
 from fivespot.adapters.kube.errors import ApiError, KindNotServed
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
@@ -21,15 +23,18 @@ from fivespot.core.ports import Clock
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 30.0
 _TRY_AGAIN: Final = 5.0
+_BETTER: Final = 300.0
+"""Seconds between looks at whether the wanted version is served by now: a kind is upgraded once in months."""
 _ALIVE: Final = 60.0
 """Seconds for which a stream may be on its way back without anybody being told."""
 
 
 @attrs.frozen(kw_only=True)
 class Stream(Generic[V]):
-    """What is watched: a kind, and which of its objects. The version is found out, the asked one preferred.
+    """What is watched: a kind, and which of its objects. Two versions of one kind are one stream.
 
     Attributes:
+        version: the one that is taken if it is served; any other otherwise. Of several wishes the first counts.
         namespace: the only one that is looked into; all of them when None.
         label: the label that an object must have, whatever its value.
         fields: a field selector, as in a URL.
@@ -39,7 +44,7 @@ class Stream(Generic[V]):
 
     group: str
     kind: str
-    version: str | None = None
+    version: str | None = attrs.field(default=None, eq=False)
     namespace: str | None = None
     label: str | None = None
     fields: str | None = None
@@ -203,13 +208,25 @@ class Watches:
                 self._tell_when_synced(stream, running, reflector)
             )
             try:
-                await lost.wait()
+                await self._until_lost(stream, resource, lost)
             finally:
                 for task in (following, telling):
                     task.cancel()
                 await asyncio.gather(following, telling, return_exceptions=True)
-            running.reflector, running.served = None, False
+            running.reflector, running.served = None, not lost.is_set()
             self._tell(stream, running)
+
+    async def _until_lost(self, stream: Stream[Any], resource: Resource, lost: asyncio.Event) -> None:
+        """Until the kind is not served any more; or the wanted version is, where another one had to do."""
+        while not lost.is_set():
+            if stream.version in (None, resource.version):
+                await lost.wait()
+                return
+            pause = _BETTER * self._random.uniform(0.8, 1.2)
+            await event_or_time(lost, self._clock, self._clock.monotonic() + pause)
+            with contextlib.suppress(ApiError, KindNotServed):
+                if await self._gateway.resolve(stream.group, stream.kind, stream.version) != resource:
+                    return
 
     async def _follow(self, reflector: Reflector[Any]) -> None:
         """What nobody foresaw is logged, and the reflector goes on from where it was: a cache must not just stand still."""
