@@ -1,11 +1,29 @@
 """`5spot controller`: the machine controller."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
 from fivespot.cli.leading import Election, election_options, lead
 from fivespot.cli.serving import Process, ProcessOptions, process_options, serve
 
 _LEASE = "5spot-leader"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def cap_option(flag: str, text: str) -> Callable[[F], F]:
+    """A limit that is none by default."""
+    return click.option(
+        flag,
+        type=click.IntRange(1),
+        metavar="COUNT",
+        envvar=f"FIVESPOT_{flag.removeprefix('--').upper().replace('-', '_')}",
+        show_envvar=True,
+        help=f"{text}  [default: no limit]",
+    )
 
 
 @click.group("controller")
@@ -39,12 +57,20 @@ def command() -> None:
     show_envvar=True,
     help="How many machines are worked on at once.",
 )
+@cap_option("--max-provisioning", "How many machines may be on their way up at once, in all.")
+@cap_option("--max-provisioning-per-cluster", "The same, in one cluster.")
+@cap_option("--max-draining", "How many machines may be drained at once, in all; the urgent ones never wait.")
+@cap_option("--max-draining-per-cluster", "The same, in one cluster.")
 @election_options(_LEASE)
 def run(
     process: ProcessOptions,
     allow_local_child: bool,
     force_finalizer_on_timeout: bool,
     workers: int,
+    max_provisioning: int | None,
+    max_provisioning_per_cluster: int | None,
+    max_draining: int | None,
+    max_draining_per_cluster: int | None,
     election: Election,
 ) -> None:
     """Make every ScheduledMachine of the cluster exist, or not, as its provider says. Runs until stopped.
@@ -59,6 +85,7 @@ def run(
     """
     from fivespot.adapters.clock import SystemClock  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.kube.control.machines import MachineController  # noqa: PLC0415
+    from fivespot.core.decision.caps import Caps, Stage  # noqa: PLC0415
     from fivespot.core.decision.policy import Policy  # noqa: PLC0415
 
     async def drive(running: Process) -> None:
@@ -68,6 +95,10 @@ def run(
             policy=Policy(force_finalizer_on_timeout=force_finalizer_on_timeout),
             allow_local_child=allow_local_child,
             workers=workers,
+            caps={
+                Stage.PROVISIONING: Caps(overall=max_provisioning, per_cluster=max_provisioning_per_cluster),
+                Stage.DRAINING: Caps(overall=max_draining, per_cluster=max_draining_per_cluster),
+            },
             metrics=running.metrics,
         )
         await lead(running, [controller], election=election, default_name=_LEASE)

@@ -222,8 +222,14 @@ class Children:
         Nothing is raised: nobody waits for this task, and what ended it would never be seen.
         """
         try:
-            if (text := self._kubeconfig(key)) is None or text == entry.text:
-                return
+            text = self._kubeconfig(key)
+        except FivespotError as error:
+            self._refuse(key, entry, None, unreachable(error, ""))
+            return
+        # What was refused is not looked at again before it says something else.
+        if text is None or text == entry.text:
+            return
+        try:
             gateway = await Gateway.from_kubeconfig(
                 text,
                 allow_local=self._allow_local,
@@ -231,22 +237,25 @@ class Children:
                 answered=self._gateway.answered,
             )
         except FivespotError as error:
-            found = unreachable(error, "")
+            self._refuse(key, entry, text, unreachable(error, ""))
         except Exception as error:  # noqa: BLE001 - anything may be in a Secret
             _LOG.exception("no way to connect", extra={"secret": f"{key.namespace}/{key.secret}"})
-            found = Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, str(error) or type(error).__name__)
+            why = str(error) or type(error).__name__
+            self._refuse(key, entry, text, Unknown(reasons.CHILD_CLUSTER_UNREACHABLE, why))
         else:
             self._metrics.child_resolved(None)
             await self._swap(key, entry, self._made(key, entry, gateway), text)
-            return
+
+    def _refuse(self, key: ChildKey, entry: _Entry, text: str | None, found: Unknown) -> None:
         why = Unknown(found.reason, f"Secret {key.namespace}/{key.secret}: {found.why}")
-        if why != entry.why or entry.child is not None:
-            self._metrics.child_resolved(why.reason)
-            before, entry.child, entry.text = entry.child, None, None
-            entry.why, entry.told = why, True
-            if before is not None:
-                self._end(before.close())
-            self._on_state(key, frozenset(entry.users))
+        before, entry.child, entry.text = entry.child, None, text
+        if why == entry.why and before is None:
+            return
+        self._metrics.child_resolved(why.reason)
+        entry.why, entry.told = why, True
+        if before is not None:
+            self._end(before.close())
+        self._on_state(key, frozenset(entry.users))
 
     async def _swap(self, key: ChildKey, entry: _Entry, child: Child, text: str) -> None:
         """Put a connection in the place of the one before, which is left once the new one has read the Nodes.

@@ -10,9 +10,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+import attrs
+
 from fivespot.adapters.kube.control.children import ChildKey, Children, child_key
 from fivespot.adapters.kube.control.observe import Memory, Observer
 from fivespot.adapters.kube.control.perform import Outcome, Performer
+from fivespot.adapters.kube.control.slots import Slots
 from fivespot.adapters.kube.control.streams import (
     CAPI_MACHINES,
     CLUSTERS,
@@ -34,9 +37,10 @@ from fivespot.adapters.telemetry.metrics import ERROR, OK, OUTDATED, Metrics, Sa
 from fivespot.core.api.codec import encode
 from fivespot.core.api.kinds import SCHEDULED_MACHINE
 from fivespot.core.decision.actions import Decision
+from fivespot.core.decision.caps import Caps, Stage, begins
 from fivespot.core.decision.decide import decide
 from fivespot.core.decision.knowledge import Known, Present, Unknown, value_of
-from fivespot.core.decision.observation import Failure, MachineView
+from fivespot.core.decision.observation import Failure, MachineView, Observation, Slot
 from fivespot.core.decision.phase import Phase
 from fivespot.core.decision.policy import DEFAULT_POLICY, Policy
 from fivespot.core.decision.tally import tally
@@ -64,6 +68,7 @@ class MachineController:
         policy: Policy = DEFAULT_POLICY,
         allow_local_child: bool = False,
         workers: int = 8,
+        caps: Mapping[Stage, Caps] | None = None,
         metrics: Metrics | None = None,
     ) -> None:
         self._gateway = gateway
@@ -94,6 +99,7 @@ class MachineController:
             on_state=lambda _key, users: self._enqueue(users),
             metrics=self._metrics,
         )
+        self._slots = Slots(caps or {}, policy, clock, lambda key: self._enqueue((key,)))
         self._observer = Observer(gateway, self._watches, self._children, clock)
         self._events = EventRecorder(gateway, clock, FIELD_MANAGER, on_dropped=self._metrics.event_dropped)
         self._metrics.watch_queue(_QUEUE, self._queue.__len__)
@@ -120,6 +126,7 @@ class MachineController:
                 self._queue.add(key, low=True)
             async with asyncio.TaskGroup() as group:
                 telling = group.create_task(self._events.run(), name="events")
+                dealing = group.create_task(self._slots.run(), name="slots")
                 workers = [
                     group.create_task(self._work(resource, performer), name=f"worker {number}")
                     for number in range(self._workers)
@@ -127,6 +134,7 @@ class MachineController:
                 await asyncio.wait(workers)
                 await self._events.published()
                 telling.cancel()
+                dealing.cancel()
         finally:
             await self._watches.close()
             await self._children.close()
@@ -188,6 +196,7 @@ class MachineController:
             # What was remembered is about another object of that name.
             self._memory.pop(key, None)
         self._views[key] = view
+        self._slots.seen(view)
         self._index(key, view)
         # What was reported on before this process saw it is only looked at again: a start must not hold up a change.
         self._queue.add(key, low=before is None and view.status.phase is not None)
@@ -223,6 +232,7 @@ class MachineController:
     def _forget(self, key: str) -> None:
         self._views.pop(key, None)
         self._memory.pop(key, None)
+        self._slots.settled(key, None)
         for index in (self._by_provider, self._by_cluster, self._by_node):
             index.put(key, ())
         self._watches.want(key, ())
@@ -277,7 +287,11 @@ class MachineController:
             # Whatever is on its way wakes this machine when it is there.
             self._queue.add_at(key, self._clock.monotonic() + left)
             return OUTDATED
-        decision, now, unread = await self._decide(view, memory)
+        decided = await self._decide(view, memory)
+        if decided is None:
+            # Its slot is being decided on, which wakes it.
+            return OUTDATED
+        decision, now, unread = decided
         if decision.status != view.status and not await self._write(resource, view, decision, memory):
             return OUTDATED
         outcome = await performer.perform(view, decision.groups)
@@ -290,20 +304,37 @@ class MachineController:
             return ERROR
         return OUTDATED if outcome.outdated else OK
 
-    async def _decide(self, view: MachineView, memory: Memory) -> tuple[Decision, datetime, bool]:
-        """The decision, its instant, and whether something could not be read live: no stream tells when it can be."""
+    async def _decide(self, view: MachineView, memory: Memory) -> tuple[Decision, datetime, bool] | None:
+        """The decision, its instant, and whether something could not be read live: no stream tells when it can be.
+
+        None when it would begin what a cap may forbid, and nobody knows yet.
+        """
         obs, unread = self._observer.observe(view, memory), False
         for _ in range(_CONFIRMATIONS):
             now = self._clock.now()
             decision = decide(obs, now, self._policy)
             if not decision.confirm:
-                return decision, now, unread
+                capped = self._capped(view, obs, decision, now)
+                return None if capped is None else (capped, now, unread)
             obs = await self._observer.confirm(obs, decision.confirm)
             unread = unread or any(isinstance(getattr(obs, part.value), Unknown) for part in decision.confirm)
         message = (
             f"decisions about {view.metadata.namespace}/{view.metadata.name} ask for live reads without end"
         )
         raise RuntimeError(message)
+
+    def _capped(
+        self, view: MachineView, obs: Observation, decision: Decision, now: datetime
+    ) -> Decision | None:
+        """The decision, made anew without a slot if there is none; None when that is not known yet."""
+        stage = begins(view.status, decision)
+        if stage is None:
+            self._slots.settled(f"{view.metadata.namespace}/{view.metadata.name}", decision.status)
+            return decision
+        slot = self._slots.ask(stage, view)
+        if slot is Slot.WAITING:
+            return decide(attrs.evolve(obs, slot=slot), now, self._policy)
+        return decision if slot is Slot.GRANTED else None
 
     async def _write(self, resource: Resource, view: MachineView, decision: Decision, memory: Memory) -> bool:
         """Write the status, intent first; False when somebody else was faster and the key is decided again."""
