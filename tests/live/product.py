@@ -194,9 +194,11 @@ def world(plane: ControlPlane, folder: Path) -> Iterator[World]:
             process.stop()
 
 
-def namespace_with_cluster(running: World, namespace: str, cluster: str) -> None:
-    """A namespace with a Cluster whose kubeconfig points back at the same server."""
-    text = running.plane.kubeconfig_text(IN_CHILD, ADMINS)
+def namespace_with_cluster(
+    running: World, namespace: str, cluster: str, child_groups: Sequence[str] = ADMINS
+) -> None:
+    """A namespace with a Cluster whose kubeconfig points back at the same server, for a user in these groups."""
+    text = running.plane.kubeconfig_text(IN_CHILD, child_groups)
     running.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {
