@@ -118,6 +118,8 @@ class Electing:
         self.record: Record | None = None
         self.led = False
         self.leads_until = _NEVER
+        # The latest version ever seen: it outlives the Lease, which somebody may delete and others make again.
+        self._newest = ""
         # Whether what is in `record` may be what the server has, for all we know.
         self._known = False
         self._free_at = _NEVER
@@ -154,8 +156,10 @@ class Electing:
             now: the monotonic clock *after* the word was received.
         """
         before = self.record
-        if record is not None and before is not None and older(record.version, before.version):
-            return
+        if record is not None:
+            if older(record.version, self._newest):
+                return
+            self._newest = record.version
         self._known = True
         if record is None:
             if before is not None:
@@ -214,7 +218,8 @@ class Electing:
     def _vanished(self, before: Record, now: float) -> None:
         """Somebody has deleted the Lease. Who held it may not know yet: whoever else wants it has to wait."""
         self.record = None
-        held = before.holder not in ("", self.identity)
+        # One that was free when we saw it last may have been taken since.
+        held = before.holder != self.identity
         self._free_at = now + self._patience(before) if held else _NEVER
 
     def _patience(self, record: Record) -> float:

@@ -84,7 +84,9 @@ class Watching(Generic[V]):
         self._stamps: dict[Key, _Stamp] = {}
         self._ahead: set[Key] = set()
         # uids, which never come back: of objects that we know to be gone and the stream does not yet.
-        self._buried: dict[Key, str] = {}
+        self._buried: dict[Key, _Stamp] = {}
+        # How far the stream has come, also while there is no version to go on from.
+        self._reached = ""
 
     def listed(self, items: Iterable[Object], version: str) -> list[Change[V]]:
         """Replace the cache by a list, and answer the difference; what is ahead of the list stays.
@@ -94,13 +96,13 @@ class Watching(Generic[V]):
         before, stamps = self.objects, self._stamps
         after: dict[Key, V] = {}
         stamped: dict[Key, _Stamp] = {}
-        buried: dict[Key, str] = {}
+        buried = {key: stamp for key, stamp in self._buried.items() if older(version, stamp.version)}
         for item in items:
             if (key := key_of(item)) is None:
                 continue
             stamp = _stamp(item)
-            if self._buried.get(key) == stamp.uid:
-                buried[key] = stamp.uid
+            if self._is_buried(key, stamp):
+                buried[key] = self._buried[key]
                 continue
             stamped[key] = stamp
             kept = key in before and _same(stamps[key], stamp)
@@ -109,7 +111,7 @@ class Watching(Generic[V]):
         after.update({key: before[key] for key in ahead})
         stamped.update({key: stamps[key] for key in ahead})
         self.objects, self._stamps, self.version, self.served = after, stamped, version, True
-        self._ahead, self._buried = ahead, buried
+        self._ahead, self._buried, self._reached = ahead, buried, version
         changes = [
             Change(key, old, after.get(key))
             for key, old in before.items()
@@ -127,7 +129,7 @@ class Watching(Generic[V]):
     def event(self, event: WatchEvent) -> Change[V] | None:
         """Follow the stream; None when the cache stays as it is."""
         if version := event.resource_version:
-            self.version = version
+            self.version = self._reached = version
         if event.type not in ("ADDED", "MODIFIED", "DELETED") or (key := key_of(event.object)) is None:
             return None
         if event.type == "DELETED":
@@ -136,15 +138,15 @@ class Watching(Generic[V]):
 
     def fed(self, item: Object) -> Change[V] | None:
         """Take in the answer to a write of our own."""
-        if (key := key_of(item)) is None:
+        if not self.served or (key := key_of(item)) is None:
             return None
         stamp, old = _stamp(item), self._stamps.get(key)
         if old is not None and (older(stamp.version, old.version) or _same(old, stamp)):
             return None
-        if self._buried.get(key) == stamp.uid:
+        if self._is_buried(key, stamp):
             return None
         # The stream has come past this version and the object is not there: it has gone since.
-        if old is None and self.version and not older(self.version, stamp.version, unknown=True):
+        if old is None and self._reached and not older(self._reached, stamp.version, unknown=True):
             return None
         self._ahead.add(key)
         return self._put(key, stamp, item)
@@ -154,7 +156,7 @@ class Watching(Generic[V]):
         stamp = self._stamps.get(key)
         if stamp is None or (uid is not None and uid != stamp.uid):
             return None
-        self._buried[key] = stamp.uid
+        self._buried[key] = stamp
         return self._drop(key)
 
     def expired(self) -> None:
@@ -170,12 +172,12 @@ class Watching(Generic[V]):
         news = self.served
         self.objects, self._stamps, self.version, self.served = {}, {}, None, False
         self._by_token = ReverseIndex()
-        self._ahead, self._buried = set(), {}
+        self._ahead, self._buried, self._reached = set(), {}, ""
         return news
 
     def _seen(self, key: Key, item: Object) -> Change[V] | None:
         stamp, old = _stamp(item), self._stamps.get(key)
-        if self._buried.get(key) == stamp.uid:
+        if self._is_buried(key, stamp):
             return None
         if old is not None:
             if key in self._ahead and older(stamp.version, old.version):
@@ -188,12 +190,18 @@ class Watching(Generic[V]):
 
     def _deleted(self, key: Key, item: Object) -> Change[V] | None:
         stamp, old = _stamp(item), self._stamps.get(key)
-        if self._buried.get(key) == stamp.uid:
-            del self._buried[key]
+        if self._is_buried(key, stamp):
+            if self._buried[key].uid == stamp.uid:
+                del self._buried[key]
             return None
         if old is None or (key in self._ahead and older(stamp.version, old.version)):
             return None
         return self._drop(key)
+
+    def _is_buried(self, key: Key, stamp: _Stamp) -> bool:
+        """Whether a word is of an object that is gone, or of one before it."""
+        buried = self._buried.get(key)
+        return buried is not None and (buried.uid == stamp.uid or older(stamp.version, buried.version))
 
     def _put(self, key: Key, stamp: _Stamp, item: Object) -> Change[V]:
         old = self.objects.get(key)

@@ -8,7 +8,6 @@ all times; what is emitted is the difference between two moments of it, each key
 from __future__ import annotations
 
 from collections import deque
-from typing import ClassVar
 
 import attrs
 from hypothesis import HealthCheck, settings
@@ -117,14 +116,7 @@ class Server:
 
 
 class ReflectorCache(RuleBasedStateMachine):
-    """Steps as a reflector takes them; answers to what we asked of one key come in the order in which we asked.
-
-    Attributes:
-        all_orders: whether answers may also come while there is no version to measure them by, and deletions of what the
-            stream, or a list on its way, is still to tell of. `test_reflector_cache_gaps.py` has these orders.
-    """
-
-    all_orders: ClassVar[bool] = False
+    """Steps as a reflector takes them; answers to what we asked of one key come in the order in which we asked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -199,10 +191,6 @@ class ReflectorCache(RuleBasedStateMachine):
         # We delete what we have seen, and say which one we mean.
         cached = self.watching.objects.get(key(name))
         ours = ours and cached is not None and cached.uid == uid
-        if ours and not self.all_orders:
-            # What the stream, or a list on its way, has still to tell of is older than what it does not tell of yet.
-            listed = [] if self.listing is None else self.listing[1]
-            ours = uid in {item["metadata"]["uid"] for item in listed} or uid == self.followed_uid(name)
         if changed_before and self.server.served:
             self.server.write(name, "")
         self.server.delete(name)
@@ -213,10 +201,6 @@ class ReflectorCache(RuleBasedStateMachine):
         if ours:
             self.answered(word, at_once=at_once)
 
-    def followed_uid(self, name: str) -> str | None:
-        found = self.server.at(self.followed).get(name)
-        return found.uid if found is not None and self.listing is None else None
-
     @rule(name=NAMES, at_once=st.booleans())
     def we_read_one_live(self, name: str, at_once: bool) -> None:
         if (item := self.server.objects.get(name)) is not None:
@@ -225,21 +209,14 @@ class ReflectorCache(RuleBasedStateMachine):
 
     def answered(self, word: Word, *, at_once: bool) -> None:
         self.answers.setdefault(word.name, deque()).append(word)
-        while at_once and self.answers[word.name] and self.may_hear(self.answers[word.name][0]):
+        while at_once and self.answers[word.name]:
             self.heard(self.answers[word.name].popleft())
 
     @precondition(lambda self: any(self.answers.values()))
     @rule(name=NAMES)
     def a_late_answer_comes(self, name: str) -> None:
-        if self.answers.get(name) and self.may_hear(self.answers[name][0]):
+        if self.answers.get(name):
             self.heard(self.answers[name].popleft())
-
-    def may_hear(self, word: Word) -> bool:
-        # Without a version there is nothing to say that an answer is old.
-        old = word.version <= self.followed
-        if not self.watching.served or (self.watching.version is None and old):
-            return self.all_orders
-        return True
 
     # The reflector's steps
 
@@ -408,7 +385,7 @@ class ReflectorCache(RuleBasedStateMachine):
 
     def all_answers_come(self) -> None:
         for answers in self.answers.values():
-            while answers and self.may_hear(answers[0]):
+            while answers:
                 self.heard(answers.popleft())
 
 
