@@ -27,6 +27,8 @@ SHORTEST, LONGEST = 120.0, 240.0
 """Seconds that the server is asked to keep a stream; each stream draws its own, so that they do not end together."""
 LOOK_AGAIN = 30.0
 """Seconds, give or take a fifth, after which a kind that is not served is looked for again."""
+_PATIENCE = 60.0
+"""Seconds that a server may ask us to stay away at most: a mistyped header must not end a stream for good."""
 _SETTLED = 30.0
 """A stream that lasted so many seconds was alive, even if nothing happened in it."""
 
@@ -87,7 +89,10 @@ class Reflector(Generic[V]):
         self._lasting = lasting
         self._state = Watching(read, tokens)
         self._failures = 0
+        # Whether the last stream that ended did so because its version was too old, and no other has lived since.
+        self._outdated = False
         self._heard = float("-inf")
+        self._failing_since = float("inf")
 
     async def run(self) -> None:
         """Follow for ever; cancel it to stop."""
@@ -114,6 +119,11 @@ class Reflector(Generic[V]):
     def age(self) -> float:
         """Seconds since the server was last heard of this resource: list, event or bookmark; infinite before."""
         return self._clock.monotonic() - self._heard
+
+    @property
+    def failing_for(self) -> float:
+        """Seconds since the first of the tries that have failed in a row; 0 while all is well."""
+        return max(0.0, self._clock.monotonic() - self._failing_since)
 
     @property
     def restarts(self) -> int:
@@ -185,18 +195,18 @@ class Reflector(Generic[V]):
         except ApiError as raised:
             error = raised
         if delivered or self._clock.monotonic() - begun >= _SETTLED:
-            self._failures = 0
+            self._failures, self._outdated = 0, False
         return self._ended(error)
 
     def _ended(self, error: ApiError | None) -> float:
-        first = self._failures == 0
         # 404 may mean that the kind is gone, which the list will tell; to go on from the version is pointless.
         if isinstance(error, Gone | NotFound):
             self._count("gone")
             self._state.expired()
+            again, self._outdated = self._outdated, True
             delay = self._failed(error)
             # The list can follow at once, but a server that always says "too old" must not be asked all the time.
-            return 0.0 if first else delay
+            return delay if again else 0.0
         if error is not None:
             self._count("error")
             return self._failed(error)
@@ -212,26 +222,29 @@ class Reflector(Generic[V]):
         if self._state.unserved():
             _LOG.warning("%s", error, extra={"resource": self.resource.label})
             self._on_served_change(False)  # noqa: FBT003 - the callback's only argument
-        self.failing, self._failures = None, 0
+        self.failing, self._failures, self._failing_since = None, 0, float("inf")
         self.synced.set()
         return LOOK_AGAIN * self._random.uniform(0.8, 1.2)
 
     def _failed(self, error: ApiError) -> float:
         self._failures += 1
         self.failing = error
-        # What a person has to put right is said at every level; a server that is down comes back.
-        level = logging.WARNING if isinstance(error, Forbidden | Unauthorized) else logging.INFO
+        self._failing_since = min(self._failing_since, self._clock.monotonic())
+        # What a person has to put right is said at every level; a server that is down comes back. One that has just
+        # started forbids everything for a second, until it has read its roles.
+        for_people = isinstance(error, Forbidden | Unauthorized) and self._failures > 1
+        level = logging.WARNING if for_people else logging.INFO
         _LOG.log(
             level,
             "%s: trying again",
             error,
             extra={"resource": self.resource.label, "failures": self._failures},
         )
-        return STREAM.delay(self._failures, self._random)
+        return max(STREAM.delay(self._failures, self._random), min(error.retry_after or 0.0, _PATIENCE))
 
     def _alive(self) -> None:
         self._heard = self._clock.monotonic()
-        self.failing = None
+        self.failing, self._failing_since = None, float("inf")
 
     def _tell(self, change: Change[V] | None) -> None:
         if change is not None:

@@ -33,6 +33,7 @@ class Part(Enum):
     BOOTSTRAP = "bootstrap"
     INFRASTRUCTURE = "infrastructure"
     NODE = "node"
+    LAST_NODE = "last_node"
 
 
 @attrs.frozen(kw_only=True)

@@ -199,6 +199,7 @@ class Observation:
         last_node_claimed: whether another CAPI Machine has the provider id of `last_node`.
         pods: on `node`, else on `last_node`; listed only while a removal or a stray Node needs them.
         agent_present: whether the agent's label, ConfigMap or pod is on the node.
+        last_node_confirmed: whether `last_node` was read live for this very decision.
         failure: of the last pass, kept by whoever performs actions; its message must not change from try to try.
         status_written_at: when this process last wrote the status, None when it has not.
     """
@@ -212,6 +213,7 @@ class Observation:
     node: Known[NodeView] = Absent()
     last_node: Known[NodeView] = Absent()
     last_node_claimed: bool = False
+    last_node_confirmed: bool = False
     pods: Known[tuple[PodView, ...]] = Absent()
     agent_present: bool = False
     blocked: tuple[BlockedEviction, ...] = ()

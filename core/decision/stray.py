@@ -110,6 +110,9 @@ def _returned(scene: Scene, last: LastNode, node: NodeView) -> Settlement:
     mark = cordoned_by_us(node, scene.mark)
     ref = _remembered(scene)
     known = ref is not None and ref.uid == node.uid
+    if node.uid == last.uid and not known and not scene.obs.last_node_confirmed:
+        # Its end is told by another server than that of its Machine, and may be on its way.
+        return Settlement(last_node=last, node_ref=ref, confirm=(Part.LAST_NODE,))
     if known and not mark:
         return Settlement(last_node=None)
     message = f"Node {node.name} came back without its Machine: emptying it"

@@ -59,6 +59,7 @@ class Cell:
             infrastructure=_known(self.infrastructure),
             node=_known(self.node),
             last_node=_known(self.node),
+            last_node_confirmed=True,
             pods=Present(self.pods),
         )
 

@@ -10,6 +10,8 @@ import signal
 import ssl
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -160,14 +162,32 @@ class ControlPlane:
         """Send one process a signal, such as SIGSTOP for a server that accepts and says nothing."""
         self._processes.send_signal(name, number)
 
-    def restart(self, name: str) -> None:
+    def restart(self, name: str, *extra_args: str) -> None:
         """Start one process again, on the same port with the same data, and wait until it is ready.
 
-        It is ended first if it still runs.
+        It is ended first if it still runs. `extra_args` are flags for this time only; they come last, and so win.
         """
         self._processes.end(name)
-        self._processes.start(name, self._argv[name])
+        self._processes.start(name, [*self._argv[name], *extra_args])
         self._await(name)
+
+    def compact(self, revision: int) -> None:
+        """Make etcd forget what was before a revision, as the API server does every five minutes.
+
+        Revisions are what API objects call resourceVersion.
+
+        Raises:
+            ControlPlaneFailed: etcd refuses, as it does for a revision that is forgotten or still to come.
+        """
+        connection = HTTPConnection("127.0.0.1", self._ports.etcd_client, timeout=10)
+        try:
+            connection.request("POST", "/v3/kv/compaction", json.dumps({"revision": str(revision)}))
+            answer = connection.getresponse()
+            said = answer.read().decode(errors="replace")
+        finally:
+            connection.close()
+        if answer.status != HTTPStatus.OK:
+            raise ControlPlaneFailed(f"etcd does not compact revision {revision}: {said}")
 
     def _start_on_free_ports(self, extra_apiserver_args: Sequence[str]) -> None:
         tries = 5

@@ -69,13 +69,22 @@ class Process:
 
 @attrs.frozen
 class World:
-    """A management cluster that is its own child, with everything that 5-Spot needs, and its processes."""
+    """A management cluster with everything that 5-Spot needs, its child cluster, and the processes.
+
+    Unless a test brings a second control plane, the management cluster is its own child.
+    """
 
     plane: ControlPlane
     folder: Path
     controller: Process
     provider: Process
     stand_in: Process
+    child: ControlPlane = attrs.field(default=attrs.Factory(lambda self: self.plane, takes_self=True))
+
+    @property
+    def in_child(self) -> "World":
+        """The same, looking at the child cluster."""
+        return attrs.evolve(self, plane=self.child)
 
     def apply(self, *documents: Mapping[str, Any]) -> None:
         """Apply documents as a user would."""
@@ -164,8 +173,9 @@ def install(plane: ControlPlane) -> None:
 
 
 @contextlib.contextmanager
-def world(plane: ControlPlane, folder: Path) -> Iterator[World]:
-    """Everything installed and running; stopped at the end."""
+def world(plane: ControlPlane, folder: Path, child: ControlPlane | None = None) -> Iterator[World]:
+    """Everything installed and running, the Nodes in `child` if there is one; stopped at the end."""
+    child = child or plane
     crds.install(plane)
     install(plane)
 
@@ -180,9 +190,13 @@ def world(plane: ControlPlane, folder: Path) -> Iterator[World]:
         ours(CONTROLLER, "fivespot", "controller", "run", "--allow-local-child"),
         ours(PROVIDER, "fivespot", "provider", "run", "time-based"),
         Process(
-            [sys.executable, "-m", "tests.standins.clusterapi", str(plane.kubeconfig(STAND_IN, ADMINS))],
+            [
+                *(sys.executable, "-m", "tests.standins.clusterapi"),
+                *(str(cluster.kubeconfig(STAND_IN, ADMINS)) for cluster in (plane, child)),
+            ],
             folder / "stand-in.log",
         ),
+        child,
     )
     processes = (running.controller, running.provider, running.stand_in)
     for process in processes:
@@ -197,8 +211,8 @@ def world(plane: ControlPlane, folder: Path) -> Iterator[World]:
 def namespace_with_cluster(
     running: World, namespace: str, cluster: str, child_groups: Sequence[str] = ADMINS
 ) -> None:
-    """A namespace with a Cluster whose kubeconfig points back at the same server, for a user in these groups."""
-    text = running.plane.kubeconfig_text(IN_CHILD, child_groups)
+    """A namespace with a Cluster whose kubeconfig points at the child, for a user in these groups."""
+    text = running.child.kubeconfig_text(IN_CHILD, child_groups)
     running.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {

@@ -32,14 +32,15 @@ HOSTS = Resource(
 
 
 class StandIn:
-    """Reconciles Machines and kubelets through one gateway.
+    """Reconciles Machines through a gateway to the management cluster, and kubelets through one to the child.
 
     Attributes:
         hold_pods: names of pods that ignore their termination.
     """
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, child: Gateway) -> None:
         self._gateway = gateway
+        self._child = child
         self._dirty: asyncio.Queue[tuple[Resource, str, str]] = asyncio.Queue()
         self._nodes: set[str] = set()
         self._joins: dict[str, float] = {}
@@ -50,7 +51,7 @@ class StandIn:
         async with asyncio.TaskGroup() as group:
             for resource in (MACHINES, PODS):
                 reflector = Reflector(
-                    self._gateway,
+                    self._gateway_of(resource),
                     resource,
                     clock=SystemClock(),
                     read=whole,
@@ -59,6 +60,9 @@ class StandIn:
                 group.create_task(reflector.run())
             group.create_task(self._work())
             group.create_task(self._beat())
+
+    def _gateway_of(self, resource: Resource) -> Gateway:
+        return self._child if resource in (NODES, PODS, LEASES) else self._gateway
 
     async def _beat(self) -> None:
         """Renew the leases of our Nodes, as kubelets do: else the node controller says that they are gone."""
@@ -74,12 +78,10 @@ class StandIn:
             "renewTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
         }
         try:
-            await self._gateway.merge_patch(LEASES, LEASE_NAMESPACE, name, {"spec": spec})
+            await self._child.merge_patch(LEASES, LEASE_NAMESPACE, name, {"spec": spec})
         except NotFound:
             with contextlib.suppress(ApiError):
-                await self._gateway.create(
-                    LEASES, LEASE_NAMESPACE, {"metadata": {"name": name}, "spec": spec}
-                )
+                await self._child.create(LEASES, LEASE_NAMESPACE, {"metadata": {"name": name}, "spec": spec})
         except ApiError:
             return
 
@@ -91,7 +93,7 @@ class StandIn:
         while True:
             resource, namespace, name = await self._dirty.get()
             try:
-                body = await self._gateway.get(resource, namespace, name)
+                body = await self._gateway_of(resource).get(resource, namespace, name)
                 await (self._machine(body) if resource is MACHINES else self._pod(body))
             except NotFound:
                 continue
@@ -148,7 +150,7 @@ class StandIn:
     async def _node(self, name: str, provider_id: str) -> None:
         self._nodes.add(name)
         with contextlib.suppress(AlreadyExists):
-            await self._gateway.create(
+            await self._child.create(
                 NODES, None, {"metadata": {"name": name}, "spec": {"providerID": provider_id}}
             )
             status = {
@@ -157,7 +159,7 @@ class StandIn:
                     {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}
                 ],
             }
-            await self._gateway.merge_patch(NODES, None, name, {"status": status}, subresource="status")
+            await self._child.merge_patch(NODES, None, name, {"status": status}, subresource="status")
 
     async def _remove(self, machine: Object) -> None:
         """Infrastructure, then bootstrap, then Node, then the Machine, one step a pass as the real one."""
@@ -169,7 +171,7 @@ class StandIn:
                 await self._patch(resource, namespace, name, {"metadata": {"finalizers": None}})
         self._nodes.discard(name)
         with contextlib.suppress(NotFound):
-            await self._gateway.delete(NODES, None, name)
+            await self._child.delete(NODES, None, name)
         await self._patch(MACHINES, namespace, name, {"metadata": {"finalizers": None}})
 
     async def _pod(self, pod: Object) -> None:
@@ -179,10 +181,10 @@ class StandIn:
         if meta.get("deletionTimestamp"):
             if meta["name"] not in self.hold_pods:
                 with contextlib.suppress(NotFound):
-                    await self._gateway.delete(PODS, meta["namespace"], meta["name"], grace_seconds=0)
+                    await self._child.delete(PODS, meta["namespace"], meta["name"], grace_seconds=0)
         elif pod.get("status", {}).get("phase") == "Pending":
             status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-            await self._gateway.merge_patch(
+            await self._child.merge_patch(
                 PODS, meta["namespace"], meta["name"], {"status": status}, subresource="status"
             )
 
@@ -207,10 +209,13 @@ def _node_info(name: str) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def running(kubeconfig: Path) -> AsyncIterator[StandIn]:
-    """A stand-in at work."""
-    async with await Gateway.connect(kubeconfig=kubeconfig) as gateway:
-        stand_in = StandIn(gateway)
+async def running(management: Path, child: Path) -> AsyncIterator[StandIn]:
+    """A stand-in at work, with a kubeconfig for either cluster."""
+    async with (
+        await Gateway.connect(kubeconfig=management) as gateway,
+        await Gateway.connect(kubeconfig=child) as nodes,
+    ):
+        stand_in = StandIn(gateway, nodes)
         task = asyncio.ensure_future(stand_in.run())
         try:
             yield stand_in
@@ -219,12 +224,12 @@ async def running(kubeconfig: Path) -> AsyncIterator[StandIn]:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def _main(kubeconfig: str) -> None:
-    async with running(Path(kubeconfig)):
+async def _main(management: str, child: str) -> None:
+    async with running(Path(management), Path(child)):
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
     import sys
 
-    asyncio.run(_main(sys.argv[1]))
+    asyncio.run(_main(*sys.argv[1:]))

@@ -35,7 +35,7 @@ _LOG: Final = logging.getLogger(__name__)
 _SWAP: Final = 5.0
 """Seconds that a new connection gets to read the Nodes before it takes the place of the old one."""
 _SILENT: Final = 15.0
-"""Seconds without a word from a child cluster whose stream fails, after which it cannot be seen."""
+"""Seconds for which the stream of a child cluster has been failing, after which it cannot be seen."""
 _LISTEN: Final = 5.0
 """Seconds between looks at whether a child is silent; nothing is asked of it."""
 
@@ -78,9 +78,9 @@ class Child:
 
     @property
     def silence(self) -> ApiError | None:
-        """Why nothing has been heard for so long that what is known of it is not to be relied on; None when all is well."""
+        """Why it has not been reached for so long that what is known of it is not to be relied on; None when all is well."""
         nodes = self.nodes
-        return nodes.failing if nodes is not None and nodes.age > _SILENT else None
+        return nodes.failing if nodes is not None and nodes.failing_for > _SILENT else None
 
     async def close(self) -> None:
         """Stop the streams and close the client."""

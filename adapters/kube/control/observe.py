@@ -24,6 +24,7 @@ from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.errors import ApiError, Forbidden, KindNotServed, NotFound
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
+from fivespot.adapters.kube.resources import NODES as NODE_RESOURCE
 from fivespot.core.api import reasons
 from fivespot.core.api.common import ObjectReference
 from fivespot.core.decision.actions import Part, Role
@@ -112,8 +113,11 @@ class Observer:
 
     async def confirm(self, obs: Observation, parts: Iterable[Part]) -> Observation:
         """Read parts live and put the answers in; what cannot be read becomes Unknown."""
-        changes: dict[str, Any] = {part.value: await self._live(obs, part) for part in parts}
-        return attrs.evolve(obs, **changes)
+        asked = tuple(parts)
+        changes: dict[str, Any] = {part.value: await self._live(obs, part) for part in asked}
+        return attrs.evolve(
+            obs, last_node_confirmed=obs.last_node_confirmed or Part.LAST_NODE in asked, **changes
+        )
 
     def _dependent(self, machine: MachineView, role: Role, recorded: ObjectReference | None) -> Known[Any]:
         stream = dependent_stream(machine, role)
@@ -226,6 +230,8 @@ class Observer:
         namespace, name, status = machine.metadata.namespace, machine.metadata.name, machine.status
         if part is Part.NODE:
             return self._live_node(obs)
+        if part is Part.LAST_NODE:
+            return await self._live_last_node(machine)
         target: dict[Part, tuple[Stream[Any] | None, str]] = {
             Part.CLUSTER: (CLUSTERS, machine.intent.cluster_name),
             Part.MACHINE: (CAPI_MACHINES, _name(status.machine_ref, name)),
@@ -251,6 +257,22 @@ class Observer:
             return _unknown(error, "")
         self._watches.feed(stream, body)
         return stream.read(body, None)
+
+    async def _live_last_node(self, machine: MachineView) -> Known[NodeView]:
+        child, name = self._children.get(child_key(machine)), _last_node_name(machine)
+        if isinstance(child, Unknown):
+            return child
+        try:
+            body = await child.gateway.get(NODE_RESOURCE, None, name)
+        except NotFound:
+            if child.nodes is not None:
+                child.nodes.forget(None, name)
+            return Absent(live=True)
+        except ApiError as error:
+            return unreachable(error, "")
+        if child.nodes is not None:
+            child.nodes.feed(body)
+        return NODES.read(body, None)
 
     def _live_node(self, obs: Observation) -> Known[NodeView]:
         """A synced Node cache that has none by that provider id is the best that can be known: Nodes have no such index."""

@@ -158,7 +158,7 @@ class Watches:
             return "it has not been read yet"
         fault = self.fault(stream)
         reflector = self.reflector(stream)
-        if fault is None or (reflector is not None and reflector.age < _ALIVE):
+        if fault is None or (reflector is not None and reflector.failing_for < _ALIVE):
             return ""
         return str(fault)
 
@@ -288,7 +288,8 @@ class Watches:
                 _LOG.warning("%s", fault)
                 running.served, running.fault = served, fault
                 self._tell(stream, running)
-            jitter = self._random.uniform(0.8, 1.2)
+            # Never earlier: discovery remembers for so long what it has not found.
+            jitter = self._random.uniform(1.01, 1.2)
             await self._clock.sleep_until(self._clock.monotonic() + wait * jitter)
 
     def _tell(self, stream: Stream[Any], running: _Running) -> None:

@@ -119,6 +119,7 @@ class Life:
         alone = isinstance(capi, Absent)
         node = self._read(act.Part.NODE, cell.node if has_joined(cell) else None, live)
         last = _same_name(cell)
+        seen_last = live | {act.Part.NODE} if act.Part.LAST_NODE in live else live
         return Observation(
             machine=cell.machine,
             provider=self.provider,
@@ -127,7 +128,8 @@ class Life:
             bootstrap=self._read(act.Part.BOOTSTRAP, cell.bootstrap, live),
             infrastructure=self._read(act.Part.INFRASTRUCTURE, cell.infrastructure, live),
             node=Absent(live=True) if alone else node,
-            last_node=self._read(act.Part.NODE, last, live) if alone and last else Absent(),
+            last_node=self._read(act.Part.NODE, last, seen_last) if alone and last else Absent(),
+            last_node_confirmed=act.Part.LAST_NODE in live,
             pods=Present(cell.pods) if self.child else model.OUT_OF_REACH,
             blocked=(BlockedEviction(uid=POD.uid, by="web"),) if self.refused else (),
             failure=self.failure,

@@ -217,6 +217,7 @@ def down(view: MachineView | None = None, **parts: Any) -> Observation:
         "infrastructure": GONE,
         "node": GONE,
         "last_node": GONE,
+        "last_node_confirmed": True,
         "pods": CACHED,
         **parts,
     }

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from fivespot.core.api.scheduled_machine import LastNode, NodeReference, Reclaim, ReclaimState
-from fivespot.core.decision.actions import Cordon, DeleteNode
+from fivespot.core.decision.actions import Cordon, DeleteNode, Part
 from fivespot.core.decision.knowledge import Known, Present
 from fivespot.core.decision.observation import NodeView, Observation
 from fivespot.core.names import CORDONED_BY, NODE_CLUSTER_NAMESPACE, NODE_MACHINE
@@ -72,6 +72,19 @@ def test_what_returned_is_cordoned_then_recorded_then_emptied_then_deleted(seen:
     made = look(attrs.evolve(obs, pods=Present((pod(daemon=True),))))
     assert kinds(made) == ["DeleteNode"]
     assert actions(made)[0].uid == seen.value.uid  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("marked", [node(), cordoned()])
+def test_the_very_node_that_was_seen_last_is_read_live_before_it_has_returned(
+    marked: Present[NodeView],
+) -> None:
+    """The end of a Machine and the end of its Node are told by two servers, and the second may be late."""
+    obs = _down(marked, last_node_confirmed=False)
+    made = look(obs)
+    assert (made.confirm, made.groups, made.events) == ((Part.LAST_NODE,), (), ())
+    assert look(attrs.evolve(obs, last_node=GONE, last_node_confirmed=True)).events == ()
+    # Another uid is another life: nothing has to be asked.
+    assert look(attrs.evolve(obs, last_node=_BACK)).confirm == ()
 
 
 def test_pods_that_nobody_has_listed_are_no_empty_node() -> None:
