@@ -64,8 +64,8 @@ def one_cluster(cluster: Mapping[str, str]) -> Object:
     }
 
 
-def impersonation(user: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Who an operator's kubeconfig says to act as (`kubectl --as`), as headers.
+def impersonation(user: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
+    """Who an operator's kubeconfig says to act as (`kubectl --as`), as headers in UTF-8.
 
     The source of the names: kubernetes.io/docs/reference/access-authn-authz/authentication, "User impersonation".
     """
@@ -73,11 +73,11 @@ def impersonation(user: Mapping[str, Any]) -> list[tuple[str, str]]:
     found += [("Impersonate-Group", group) for group in user.get("as-groups") or ()]
     for key, values in (user.get("as-user-extra") or {}).items():
         found += [(f"Impersonate-Extra-{quote(str(key), safe='')}", value) for value in values]
-    return [(name, str(value)) for name, value in found if value]
+    return [(name.encode(), str(value).encode()) for name, value in found if value]
 
 
 def stamps(paths: Iterable[Path]) -> tuple[tuple[int, int, int] | None, ...]:
-    """What tells one state of some files from another; one that was replaced by renaming has a new inode."""
+    """What tells one state of some files from another: inode, when it was last changed in any way (ns), size."""
     return tuple(_stamp(path) for path in paths)
 
 
@@ -86,4 +86,4 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
         found = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return found.st_ino, found.st_ctime_ns, found.st_size

@@ -215,12 +215,12 @@ class Gateway(Operations):
         timeout: httpx.Timeout,  # noqa: ASYNC109 - httpx's limits on connecting and silence
         lasting: bool = False,
     ) -> AsyncIterator[httpx.Response]:
+        connection = await self._current()
         if self._closed:
             # kr8s would open a new client.
             message = "the gateway is closed"
             raise httpx.ConnectError(message)
         base, _, last = path.rpartition("/")
-        connection = await self._current()
         try:
             async with (
                 connection.use(lasting=lasting) as api,
@@ -249,7 +249,7 @@ class Gateway(Operations):
 
         Whatever is under way on the old one goes on there.
         """
-        if self._renew is None or time.monotonic() < self._look_at:
+        if self._closed or self._renew is None or time.monotonic() < self._look_at:
             return self._connection
         async with self._renewing:
             if time.monotonic() < self._look_at:
@@ -262,6 +262,9 @@ class Gateway(Operations):
                     # Half a file, most likely; the next look comes soon.
                     _LOG.warning("the credentials have changed, and cannot be used: %s", error)
                 else:
+                    if self._closed:
+                        await new.close()
+                        return self._connection
                     _LOG.info("the credentials have changed, and the new ones are used")
                     before, self._connection = self._connection, new
                     await before.retire()
@@ -294,7 +297,10 @@ class _Connection:
         Raises:
             NoCluster: there is none, or it cannot be used.
         """
-        return cls(api, verify=await _open(api, shown=shown), tokens=tokens)
+        begun = time.time_ns()
+        made = cls(api, verify=await _open(api, shown=shown), tokens=tokens)
+        made.doubt_files_since(begun)
+        return made
 
     @contextlib.asynccontextmanager
     async def use(self, *, lasting: bool) -> AsyncIterator[Api]:
@@ -326,7 +332,12 @@ class _Connection:
     def _refreshed(self) -> None:
         self._plugin_refreshed = True
 
-    def _look(self) -> tuple[object, ...]:
+    def doubt_files_since(self, instant: int) -> None:
+        """Have files that were written since, in nanoseconds of the wall clock, read again: perhaps half of them was."""
+        if any(found is not None and found[1] >= instant for found in self._stamps):
+            self._stamps = ()
+
+    def _look(self) -> tuple[tuple[int, int, int] | None, ...]:
         """What tells one state of the files from another; names that are replaced by renaming have a new inode."""
         return stamps(_files(self._api))
 
@@ -364,7 +375,7 @@ async def _open(api: Api, *, shown: str) -> ssl.SSLContext | bool:
 def _client(api: Api, *, verify: ssl.SSLContext | bool) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         base_url=api.auth.server,
-        headers=[("User-Agent", f"5spot/{VERSION}"), *impersonation(_entries(api)[2])],
+        headers=[(b"User-Agent", f"5spot/{VERSION}".encode()), *impersonation(_entries(api)[2])],
         verify=verify,
         timeout=httpx.Timeout(30.0),
         follow_redirects=False,

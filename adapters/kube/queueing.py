@@ -70,10 +70,10 @@ class Queue(Generic[K]):
         """The same by the wall clock: the appointment moves with it when somebody sets it."""
         self._dates.add(key, instant)
 
-    def retry(self, key: K, now: float, random: Random) -> float:
+    def retry(self, key: K, now: float, random: Random, at_least: float = 0.0) -> float:
         """Work on the key failed: an appointment later with each failure in a row, whose delay is returned."""
         self._failures[key] = failures = self._failures.get(key, 0) + 1
-        delay = self._backoff.delay(failures, random)
+        delay = max(self._backoff.delay(failures, random), min(at_least, self._backoff.most))
         self.add_at(key, now + delay)
         return delay
 

@@ -194,7 +194,9 @@ class Reflector(Generic[V]):
                     self._tell(self._state.event(event))
         except ApiError as raised:
             error = raised
-        if delivered or self._clock.monotonic() - begun >= _SETTLED:
+        settled = self._clock.monotonic() - begun >= _SETTLED
+        # One that says something and then that we are too late has not got us anywhere.
+        if settled or (delivered and not isinstance(error, Gone | NotFound)):
             self._failures, self._outdated = 0, False
         return self._ended(error)
 

@@ -70,9 +70,14 @@ class WorkQueue(Generic[K]):
             self._queue.add_at(key, when)
         self._news.set()
 
-    def retry(self, key: K) -> float:
-        """Have a key that failed worked on again, later each time; returns the delay."""
-        delay = self._queue.retry(key, self._clock.monotonic(), self._random)
+    def retry(self, key: K, at_least: float | None = None) -> float:
+        """Have a key that failed worked on again, later each time; returns the delay.
+
+        Args:
+            key: the key.
+            at_least: seconds that a server has asked to wait; no more than the longest back-off counts.
+        """
+        delay = self._queue.retry(key, self._clock.monotonic(), self._random, at_least or 0.0)
         self._news.set()
         return delay
 

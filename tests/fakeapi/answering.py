@@ -101,6 +101,9 @@ class Answering:
         except NotUnderstood as problem:
             self.problems.append(problem)
             return _status(501, Refused(501, "NotImplemented", f"the fake API server: {problem}").status)
+        except ConnectionError:
+            # The client has gone, and hears nothing of it.
+            return web.Response(status=499)
         except Exception as problem:  # noqa: BLE001 - a defect has to be seen, and ends no server
             self.problems.append(problem)
             return _status(501, Refused(501, "NotImplemented", f"the fake API server: {problem!r}").status)

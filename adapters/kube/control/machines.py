@@ -264,7 +264,7 @@ class MachineController:
             except ApiError as error:
                 self._metrics.failed(type(error).__name__)
                 _LOG.warning("%s", error, extra={"machine": key})
-                self._queue.retry(key)
+                self._queue.retry(key, error.retry_after)
             except Exception as error:  # noqa: BLE001 - one machine's surprise must not stop the others
                 self._metrics.failed(type(error).__name__)
                 _LOG.exception("a pass failed", extra={"machine": key})
@@ -394,7 +394,7 @@ class MachineController:
                 step=failed.step, reason=failed.reason, message=failed.message, since=since
             )
             _LOG.warning("%s", failed, extra={"machine": key})
-            self._queue.retry(key)
+            self._queue.retry(key, failed.retry_after)
         elif outcome.outdated:
             # The watch tells what has changed; if it did so before, or cannot, nothing more may come.
             self._queue.retry(key)

@@ -56,10 +56,12 @@ class StepFailed(FivespotError):  # noqa: N818 - what the core calls a Failure
     Attributes:
         step: what was tried, `create infrastructure`.
         reason: the API's reason, or NameConflict.
+        retry_after: seconds that the server asks to wait, if it does.
     """
 
-    def __init__(self, step: str, reason: str, message: str) -> None:
+    def __init__(self, step: str, reason: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(step, reason, message)
+        self.retry_after = retry_after
         self.step = step
         self.reason = reason
         self.message = message
@@ -141,7 +143,8 @@ class Performer:
             raise
         except (ApiError, KindNotServed) as error:
             reason = error.reason if isinstance(error, ApiError) else "NotServed"
-            raise StepFailed(step, reason or type(error).__name__, str(error)) from error
+            after = error.retry_after if isinstance(error, ApiError) else None
+            raise StepFailed(step, reason or type(error).__name__, str(error), after) from error
 
     # The machine itself
 

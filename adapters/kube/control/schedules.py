@@ -158,7 +158,7 @@ class ScheduleController:
                 raise
             except ApiError as error:
                 _LOG.warning("%s", error, extra={"kind": self._kind.name, "schedule": key})
-                self._queue.retry(key)
+                self._queue.retry(key, error.retry_after)
             except Exception:  # noqa: BLE001 - one schedule's surprise must not stop the others
                 _LOG.exception("a pass failed", extra={"kind": self._kind.name, "schedule": key})
                 self._queue.retry(key)
