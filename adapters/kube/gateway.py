@@ -249,7 +249,7 @@ class Gateway(Operations):
 
         Whatever is under way on the old one goes on there.
         """
-        if self._closed or self._renew is None or time.monotonic() < self._look_at:
+        if self._renew is None or time.monotonic() < self._look_at:
             return self._connection
         async with self._renewing:
             if time.monotonic() < self._look_at:
