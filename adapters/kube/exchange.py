@@ -208,6 +208,7 @@ class Exchange:
                     self._heard()
                     yield splitter.feed(chunk)
         except _TRANSPORT as error:
+            self._answered(asked.verb, 0)
             raise self._unavailable(asked, error) from error
 
     def _told(self, asked: Asked, response: httpx.Response) -> None:

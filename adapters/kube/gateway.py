@@ -183,6 +183,11 @@ class Gateway(Operations):
         self._closed = True
         await self._connection.close()
 
+    async def retire(self) -> None:
+        """Ask nothing any more, and close it once what is under way has come to its end."""
+        self._closed = True
+        await self._connection.retire()
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -121,11 +121,11 @@ class HandClock(FakeClock):
 
     @asynccontextmanager
     async def passing(self, step: float = 0.25) -> AsyncIterator[None]:
-        """Let time pass, a hundred times as fast as it does."""
+        """Let time pass, hundreds of times as fast as it does."""
 
         async def move() -> None:
             while True:
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0.001)
                 self.advance(step)
 
         moving = asyncio.ensure_future(move())

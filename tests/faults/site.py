@@ -156,7 +156,7 @@ class Site:
     async def rest(self, seconds: float = 60.0) -> None:
         """Let so many seconds pass."""
         end = self.clock.monotonic() + seconds
-        async with self.clock.passing(max(0.25, seconds / 300)):
+        async with self.clock.passing(max(0.25, seconds / 150)):
             await self.clock.sleep_until(end)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from fivespot.adapters.kube.resources import Object
 from tests.fakeapi import FakeApi
-from tests.fakeapi.faults import Answer, Cut, CutStream, EndStream, ErrorEvent, RequestEffect
+from tests.fakeapi.faults import Answer, Cut, CutStream, EndStream, ErrorEvent, Hold, RequestEffect
 from tests.fakeapi.requests import Asked
 from tests.faults.setting import DESK, NAMESPACE, WATCHED, run, until_open
 from tests.faults.site import BOOTSTRAPS, CAPI, HOSTS, MACHINES, SCHEDULES, SECRET, Site, site
@@ -131,21 +131,35 @@ def test_a_child_that_is_down_is_said_and_holds_nothing_else_up() -> None:
 
 
 def test_a_kubeconfig_that_is_renewed_while_pods_are_drained_interrupts_nothing() -> None:
+    """Evictions that are under way come to their end, and are answered."""
+
     async def scenario() -> None:
         async with site() as here:
             here.child.tokens = {"a-token": "us", "new": "us"}
             await up(here)
             for number in range(20):
                 here.add_pod(f"pod-{number}")
+            go_on = asyncio.Event()
+            held = here.child.faults.add(Hold(go_on), resource="pods", subresource="eviction", times=3)
             here.schedule(active=False)
-            await here.until_phase("ShuttingDown")
+            async with here.clock.passing():
+                await held.hit(3)
             here.give_kubeconfig(here.child.kubeconfig("new"))
+            while not renewed(here.child):  # noqa: ASYNC110 - told by nothing else
+                await asyncio.sleep(0.001)
+            go_on.set()
             await here.until_phase("Inactive")
-            evicted = Counter(e.asked.name for e in here.child.writes if e.asked.subresource and e.done)
-            assert set(evicted.values()) == {1}
-            assert len(evicted) == 20
+            evictions = [entry for entry in here.child.writes if entry.asked.subresource == "eviction"]
+            assert Counter(entry.asked.name for entry in evictions) == Counter(f"pod-{n}" for n in range(20))
+            assert {entry.code for entry in evictions} == {201}
 
     run(scenario())
+
+
+def renewed(child: FakeApi) -> bool:
+    """Whether the Nodes are followed by the second stream, and the first has ended."""
+    asked_for = sum((e.asked.verb, e.asked.resource) == ("watch", "nodes") for e in child.audit)
+    return asked_for == 2 and sum(what.resource == "nodes" for what in child.streams) == 1
 
 
 def test_a_kubeconfig_that_is_taken_away_while_a_machine_is_in_the_cluster_moves_nothing() -> None:

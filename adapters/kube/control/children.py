@@ -87,6 +87,14 @@ class Child:
         await self.watches.close()
         await self.gateway.close()
 
+    async def retire(self) -> None:
+        """Stop the streams, and close the client once what is under way has come to its end.
+
+        What is given up half way has an outcome that nobody knows.
+        """
+        await self.watches.close()
+        await self.gateway.retire()
+
 
 @attrs.define(kw_only=True, eq=False)
 class _Entry:
@@ -276,7 +284,7 @@ class Children:
             )
         entry.child, entry.text, entry.told = child, text, False
         if before is not None:
-            self._end(before.close())
+            self._end(before.retire())
         self._on_state(key, frozenset(entry.users))
 
     def _made(self, key: ChildKey, entry: _Entry, gateway: Gateway) -> Child:
