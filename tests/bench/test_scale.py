@@ -28,7 +28,7 @@ from tests.standins.clusterapi import MACHINES as CAPI_MACHINES
 
 FLEET = Fleet(namespaces=20, providers=500, machines=10_000)
 CROWD, CROWD_NAMESPACE = 1000, "crowd"
-FLIPS = 8
+FLIPS = 5
 REST_SECONDS = 60
 
 pytestmark = pytest.mark.timeout(3600)

@@ -63,12 +63,17 @@ def _started(plane: ControlPlane, folder: Path, user: str, *command: str) -> Sho
 
 
 @pytest.fixture(scope="module")
-def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with product.world(control_plane, tmp_path_factory.mktemp("product")) as running:
+def world(
+    start_control_plane: StartControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    """A cluster of its own: what is counted is counted in all namespaces."""
+    plane = start_control_plane()
+    with product.world(plane, tmp_path_factory.mktemp("product")) as running:
         # The tests of this module bring their own, which can be looked at.
         running.controller.stop()
         product.namespace_with_cluster(running, NAMESPACE, "grid")
         yield running
+    plane.stop()
 
 
 @pytest.fixture(scope="module")
