@@ -85,7 +85,7 @@ class Pair:
         return min(
             parse_instant(event["stageTimestamp"])
             for event in self.world.plane.audit_events()
-            if event["user"]["username"] == self.candidates[name].user
+            if event["user"].get("username") == self.candidates[name].user
             and (event.get("objectRef") or {}).get("resource") == "leases"
             and event["verb"] in ("create", "update")
             and event["stage"] == "ResponseComplete"

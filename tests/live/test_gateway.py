@@ -563,7 +563,7 @@ def test_requests_go_over_kept_connections(control_plane: ControlPlane) -> None:
             for _ in range(50):
                 await gateway.get(NAMESPACES, None, "default")
             assert time.monotonic() - begun < 5
-            session = gateway._api._session
+            session = gateway._connection._api._session
             assert session is not None
             pool = session._transport._pool  # type: ignore[attr-defined]
             assert len(pool.connections) == 1
