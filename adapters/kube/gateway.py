@@ -112,34 +112,24 @@ class Gateway(Operations):
         Raises:
             NoCluster: no kubeconfig, or one that cannot be used.
         """
-        if kubeconfig is None and context is None and (here := in_cluster(service_account)) is not None:
-            tokens = TokenFile(here.token_file)
-
-            async def open_here() -> _Connection:
-                return await _Connection.open(_api(here.kubeconfig), "the pod's ServiceAccount", tokens)
-
-            connection = await open_here()
-            return cls(
-                connection,
-                namespace=here.namespace,
-                in_flight=in_flight,
-                bound=ANSWER_BYTES,
-                renew=open_here,
-            )
+        here = in_cluster(service_account) if kubeconfig is None and context is None else None
+        tokens = TokenFile(here.token_file) if here is not None else None
         shown = str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
 
-        async def open_named() -> _Connection:
+        async def connection() -> _Connection:
+            if here is not None:
+                return await _Connection.open(_api(here.kubeconfig), "the pod's ServiceAccount", tokens)
             return await _Connection.open(
                 _api(None if kubeconfig is None else str(kubeconfig), context), shown
             )
 
-        connection = await open_named()
+        first = await connection()
         return cls(
-            connection,
-            namespace=connection.namespace,
+            first,
+            namespace=here.namespace if here is not None else first.namespace,
             in_flight=in_flight,
             bound=ANSWER_BYTES,
-            renew=open_named,
+            renew=connection,
         )
 
     @classmethod
@@ -289,9 +279,9 @@ class _Connection:
         self._streams._session = _client(api, verify=verify)  # noqa: SLF001 - see _open
         self._uses = 0
         self._retired = False
-        self._plugin_refreshed = False
+        # None: to be read again, whatever the files look like.
         self._stamps = self._look()
-        self.auth = BearerAuth(tokens or _tokens(api, self._refreshed))
+        self.auth = BearerAuth(tokens or _tokens(api, self._doubt))
         self.server = api.auth.server
         self.namespace = str(_entries(api)[0].get("namespace") or "default")
 
@@ -304,7 +294,9 @@ class _Connection:
         """
         begun = time.time_ns()
         made = cls(api, verify=await _open(api, shown=shown), tokens=tokens)
-        made.doubt_files_since(begun)
+        if any(found is not None and found[1] >= begun for found in made._stamps or ()):
+            # Written while it was read: perhaps half of it was.
+            made._doubt()
         return made
 
     @contextlib.asynccontextmanager
@@ -332,17 +324,12 @@ class _Connection:
 
     def outdated(self) -> bool:
         """Whether a file has changed since, or the exec plugin has made another certificate."""
-        return self._plugin_refreshed or self._look() != self._stamps
+        return self._look() != self._stamps
 
-    def _refreshed(self) -> None:
-        self._plugin_refreshed = True
+    def _doubt(self) -> None:
+        self._stamps = None
 
-    def doubt_files_since(self, instant: int) -> None:
-        """Have files that were written since, in nanoseconds of the wall clock, read again: perhaps half of them was."""
-        if any(found is not None and found[1] >= instant for found in self._stamps):
-            self._stamps = ()
-
-    def _look(self) -> tuple[tuple[int, int, int] | None, ...]:
+    def _look(self) -> tuple[tuple[int, int, int] | None, ...] | None:
         """What tells one state of the files from another; names that are replaced by renaming have a new inode."""
         return stamps(_files(self._api))
 

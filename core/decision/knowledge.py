@@ -48,8 +48,8 @@ CHILD_OUT_OF_REACH: Final = frozenset(
 Known: TypeAlias = Present[T] | Absent | Unknown
 
 
-def value_of(known: "Known[T]") -> T | None:
-    """The value when present, else None; for reads where absent and unknown lead to the same."""
+def value_of(known: "Known[T] | None") -> T | None:
+    """The value when present, else None; for reads where absent, unknown and not kept at all lead to the same."""
     return known.value if isinstance(known, Present) else None
 
 

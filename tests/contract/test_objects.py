@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -298,9 +299,8 @@ async def test_plain_text_of_a_secret_is_encoded(given: Given) -> None:
     assert (made["data"], made["type"], "stringData" in made) == ({"k": "dg=="}, "Opaque", False)
 
 
-@contract
-async def test_an_event_has_to_say_who_did_what_to_what(given: Given) -> None:
-    event = {
+def _event(given: Given) -> dict[str, Any]:
+    return {
         "eventTime": "2026-01-01T00:00:00.000000Z",
         "reportingController": "5spot.finos.org/controller",
         "reportingInstance": "a",
@@ -310,6 +310,11 @@ async def test_an_event_has_to_say_who_did_what_to_what(given: Given) -> None:
         "note": "said",
         "regarding": {"kind": "ConfigMap", "namespace": given.namespace, "name": "a"},
     }
+
+
+@contract
+async def test_an_event_has_to_say_who_did_what_to_what(given: Given) -> None:
+    event = _event(given)
     await given.create(EVENTS, "a", **event)
     for wrong in (
         {"eventTime": None},
@@ -330,16 +335,7 @@ async def test_an_event_has_to_say_who_did_what_to_what(given: Given) -> None:
 
 @contract
 async def test_of_an_event_only_the_series_changes(given: Given) -> None:
-    event = {
-        "eventTime": "2026-01-01T00:00:00.000000Z",
-        "reportingController": "5spot.finos.org/controller",
-        "reportingInstance": "a",
-        "action": "Act",
-        "reason": "Reason",
-        "type": "Normal",
-        "note": "said",
-        "regarding": {"kind": "ConfigMap", "namespace": given.namespace, "name": "a"},
-    }
+    event = _event(given)
     await given.create(EVENTS, "a", **event)
     series = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}}
     changed = await given.gateway.merge_patch(EVENTS, given.namespace, "a", series)

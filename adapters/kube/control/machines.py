@@ -217,7 +217,7 @@ class MachineController:
         status = view.status
         reflector = self._watches.reflector(CAPI_MACHINES)
         found = reflector.get(view.metadata.namespace, view.metadata.name) if reflector is not None else None
-        capi = value_of(found) if found is not None else None
+        capi = value_of(found)
         tokens = {
             status.node_ref.name if status.node_ref else "",
             status.last_node.name if status.last_node else "",

@@ -311,7 +311,7 @@ class Performer:
 
     async def _clear_request(self, child: Child, action: act.ClearReclaimRequest) -> None:
         found = child.nodes.get(None, action.node.name) if child.nodes is not None else None
-        node = value_of(found) if found is not None else None
+        node = value_of(found)
         annotations = node.annotations if node is not None else {}
         if (
             RECLAIM_REQUESTED not in annotations

@@ -69,7 +69,8 @@ class Slots:
     def __init__(
         self, caps: Mapping[Stage, Caps], policy: Policy, clock: Clock, wake: Callable[[str], None]
     ) -> None:
-        self._tables = {stage: _Table(caps.get(stage, Caps())) for stage in Stage}
+        # A stage without a cap has no table: nobody waits for it, and nothing has to be known of it.
+        self._tables = {stage: _Table(of) for stage, of in caps.items() if not of.none}
         self._policy = policy
         self._clock = clock
         self._wake = wake
@@ -77,8 +78,10 @@ class Slots:
 
     def ask(self, stage: Stage, machine: MachineView) -> Slot | None:
         """Whether a machine may begin; None when that is not decided yet, and the machine is woken once it is."""
-        table, claim = self._tables[stage], claim_of(machine)
-        if table.caps.none or claim.key in table.busy:
+        if (table := self._tables.get(stage)) is None:
+            return Slot.GRANTED
+        claim = claim_of(machine)
+        if claim.key in table.busy:
             return Slot.GRANTED
         if claim.key in table.waiting:
             return Slot.WAITING
@@ -88,14 +91,13 @@ class Slots:
 
     def seen(self, machine: MachineView) -> None:
         """Take in what a machine is at, by its status."""
-        found = under_way(machine.status, self._policy)
-        if found is None:
+        if not self._tables or (found := under_way(machine.status, self._policy)) is None:
             return
         claim = claim_of(machine)
         for stage, table in self._tables.items():
             if stage is not found.stage:
                 self._freed(table.drop(claim.key))
-            elif not table.caps.none:
+            else:
                 table.drop(claim.key)
                 table.busy[claim.key] = _Busy(claim, found.until)
 

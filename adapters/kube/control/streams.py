@@ -48,7 +48,7 @@ def known(read: Callable[[Object], T]) -> Read[Known[T]]:
 
 def _machine(item: Object, before: Known[MachineView] | None) -> Known[MachineView]:
     try:
-        return Present(reading.read_machine(item, value_of(before) if before is not None else None))
+        return Present(reading.read_machine(item, value_of(before)))
     except InvalidSpec as error:
         return _undecodable(item, error)
 
