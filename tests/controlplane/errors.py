@@ -1,13 +1,9 @@
-"""Whose fault it is that there is no control plane: the machine's, or the control plane's."""
+"""A control plane that did not do what it should, and a kubectl that said no."""
 
 from __future__ import annotations
 
 
-class ControlPlaneUnavailable(Exception):  # noqa: N818 - a state of the machine
-    """This machine has no control plane programs and cannot build them. The text is one line for a person."""
-
-
-class ControlPlaneFailed(Exception):  # noqa: N818 - as above
+class ControlPlaneFailed(Exception):  # noqa: N818 - a state of the machine
     """The programs are there, and one of them did not do what it should. The text ends with the tail of its log."""
 
 

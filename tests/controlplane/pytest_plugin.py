@@ -15,14 +15,14 @@ import pytest
 
 from tests.controlplane.binaries import find_or_build
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.errors import ControlPlaneUnavailable
+from tests.gobuild.errors import ProgramsUnavailable
 
 StartControlPlane = Callable[..., ControlPlane]
 """Takes the keyword arguments of ControlPlane."""
 
 _FIXTURES = {"control_plane_programs", "control_plane", "start_control_plane"}
 
-_PROGRAMS = pytest.StashKey[Path | ControlPlaneUnavailable]()
+_PROGRAMS = pytest.StashKey[Path | ProgramsUnavailable]()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -35,7 +35,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """One loud line when a whole tier did not run."""
-    if isinstance(reason := config.stash.get(_PROGRAMS, None), ControlPlaneUnavailable):
+    if isinstance(reason := config.stash.get(_PROGRAMS, None), ProgramsUnavailable):
         terminalreporter.write_line(
             f"NOT RUN: every test against a real control plane: {reason}", red=True, bold=True
         )
@@ -69,7 +69,7 @@ def control_plane(start_control_plane: StartControlPlane) -> ControlPlane:
     return start_control_plane()
 
 
-def _programs(config: pytest.Config) -> Path | ControlPlaneUnavailable:
+def _programs(config: pytest.Config) -> Path | ProgramsUnavailable:
     if _PROGRAMS not in config.stash:
         capture = config.pluginmanager.getplugin("capturemanager")
         with ExitStack() as uncaptured:
@@ -78,7 +78,7 @@ def _programs(config: pytest.Config) -> Path | ControlPlaneUnavailable:
                 uncaptured.enter_context(capture.global_and_fixture_disabled())
             try:
                 config.stash[_PROGRAMS] = find_or_build(_report)
-            except ControlPlaneUnavailable as unavailable:
+            except ProgramsUnavailable as unavailable:
                 config.stash[_PROGRAMS] = unavailable
     return config.stash[_PROGRAMS]
 

@@ -14,12 +14,12 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from tests.controlplane.binaries import PROGRAMS, find_or_build
-from tests.controlplane.build import kubernetes_version
+from tests.controlplane.binaries import PROGRAMS, find_or_build, kubernetes_version
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.errors import ControlPlaneFailed, ControlPlaneUnavailable, KubectlFailed
+from tests.controlplane.errors import ControlPlaneFailed, KubectlFailed
 from tests.controlplane.pytest_plugin import StartControlPlane
 from tests.controlplane.waiting import wait_until
+from tests.gobuild.errors import ProgramsUnavailable
 
 ROOT = Path(__file__).parents[2]
 SERVERS = ("etcd", "kube-apiserver", "kube-controller-manager")
@@ -238,7 +238,7 @@ def test_a_program_that_dies_at_start_shows_its_log(start_control_plane: StartCo
 def test_a_folder_that_lacks_programs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "etcd").touch(mode=0o755)
     monkeypatch.setenv("FIVESPOT_CONTROL_PLANE", str(tmp_path))
-    with pytest.raises(ControlPlaneUnavailable, match=f"{tmp_path} lacks {', '.join(PROGRAMS[1:])}$"):
+    with pytest.raises(ProgramsUnavailable, match=f"{tmp_path} lacks {', '.join(PROGRAMS[1:])}$"):
         find_or_build(pytest.fail)
 
 

