@@ -47,6 +47,9 @@ _UNAUTHORIZED = 401
 _LOOK_SECONDS = 10.0
 """How often the files of a kubeconfig are looked at; whoever renews a certificate does it long before the old one ends."""
 
+_GRAIN_NS = 100_000_000
+"""Times of files are those of the kernel's last tick, so a file may look older than what was done before it."""
+
 # What kr8s lets through for a kubeconfig or a plugin that is not as it should be.
 _LOADING = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, yaml.YAMLError)
 
@@ -292,7 +295,7 @@ class _Connection:
         Raises:
             NoCluster: there is none, or it cannot be used.
         """
-        begun = time.time_ns()
+        begun = time.time_ns() - _GRAIN_NS
         made = cls(api, verify=await _open(api, shown=shown), tokens=tokens)
         if any(found is not None and found[1] >= begun for found in made._stamps or ()):
             # Written while it was read: perhaps half of it was.
