@@ -1,19 +1,40 @@
-"""What is wrong with the operator's own kubeconfig, said before the client library stumbles over it.
+"""The operator's own kubeconfig: its options, and what is wrong with it, said before the client library stumbles over it.
 
 Not here: what a kubeconfig out of a Secret may say (`adapters/kube/kubeconfig.py`).
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 import yaml
 
 from fivespot.adapters.kube.connecting import in_cluster
 
+F = TypeVar("F", bound=Callable[..., Any])
 _HOME: Final = "~/.kube/config"
+
+
+def cluster_options(command: F) -> F:
+    """`--kubeconfig` and `--context`."""
+    context = click.option(
+        "--context",
+        metavar="NAME",
+        envvar="FIVESPOT_CONTEXT",
+        show_envvar=True,
+        help="Context of the kubeconfig.  [default: its current one]",
+    )
+    kubeconfig = click.option(
+        "--kubeconfig",
+        type=click.Path(exists=True, dir_okay=False),
+        metavar="FILE",
+        envvar="FIVESPOT_KUBECONFIG",
+        show_envvar=True,
+        help="The management cluster.  [default: the pod's own, else as kubectl finds it]",
+    )
+    return kubeconfig(context(command))
 
 
 def check_kubeconfig(kubeconfig: str | None, context: str | None) -> None:

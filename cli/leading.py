@@ -78,6 +78,13 @@ def election_options(default_name: str) -> Callable[[F], F]:
 
     options = (
         click.option(
+            "--instance-count",
+            envvar="OPERATOR_INSTANCE_COUNT",
+            hidden=True,
+            expose_value=False,
+            callback=_refuse_shares,
+        ),
+        click.option(
             "--leader-elect/--no-leader-elect",
             default=True,
             show_default=True,
@@ -132,6 +139,16 @@ def election_options(default_name: str) -> Callable[[F], F]:
         return cast("F", found)
 
     return decorate
+
+
+def _refuse_shares(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    """The original could share a fleet out among instances; whoever counts on that must not get several that do all."""
+    if value is not None and value.strip() not in ("", "1"):
+        message = (
+            f"{value} is refused: machines are not shared out among instances, one that leads does 10,000 of them; "
+            "unset it, and run replicas with leader election"
+        )
+        raise click.BadParameter(message, param_hint="'OPERATOR_INSTANCE_COUNT'")
 
 
 def _timing(lease_duration: float, renew_deadline: float, retry_period: float) -> "Timing":

@@ -17,6 +17,9 @@ COMMANDS = {
     "simulate": Lazy("fivespot.cli.commands.simulate:command", "What would happen between two instants."),
     "explain": Lazy("fivespot.cli.commands.explain:command", "Why a machine is, or is not, in the cluster."),
     "lint": Lazy("fivespot.cli.commands.lint:command", "What a cluster would refuse, and what may surprise."),
+    "doctor": Lazy(
+        "fivespot.cli.commands.doctor:command", "What keeps the machine controller from working, and the fix."
+    ),
     "controller": Lazy("fivespot.cli.commands.controller:command", "The machine controller."),
     "provider": Lazy("fivespot.cli.commands.provider:command", "The controllers that answer for schedules."),
     "crds": Lazy("fivespot.cli.commands.crds:command", "The CustomResourceDefinitions, as YAML."),

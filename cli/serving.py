@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import attrs
 import click
 
-from fivespot.cli.kubeconfigs import check_kubeconfig
+from fivespot.cli.kubeconfigs import check_kubeconfig, cluster_options
 from fivespot.core.errors import FivespotError
 
 if TYPE_CHECKING:
@@ -93,21 +93,6 @@ def process_options(command: F) -> F:
 
     options = (
         click.option(
-            "--kubeconfig",
-            type=click.Path(exists=True, dir_okay=False),
-            metavar="FILE",
-            envvar="FIVESPOT_KUBECONFIG",
-            show_envvar=True,
-            help="The management cluster.  [default: the pod's own, else as kubectl finds it]",
-        ),
-        click.option(
-            "--context",
-            metavar="NAME",
-            envvar="FIVESPOT_CONTEXT",
-            show_envvar=True,
-            help="Context of the kubeconfig.  [default: its current one]",
-        ),
-        click.option(
             "--log-level",
             type=click.Choice(["debug", "info", "warning", "error"]),
             default="info",
@@ -164,7 +149,7 @@ def process_options(command: F) -> F:
     found: Any = gathered
     for option in reversed(options):
         found = option(found)
-    return cast("F", found)
+    return cluster_options(cast("F", found))
 
 
 def _port(given: int | None, in_a_pod: int) -> int | None:

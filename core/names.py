@@ -61,6 +61,7 @@ TAINT_FIELD_MANAGER: Final = "5spot-controller-node-taints"
 PROVIDER_FIELD_MANAGER: Final = "5spot-provider"
 
 SYSTEM_NAMESPACE: Final = "5spot-system"
+LEADER_LEASE: Final = "5spot-leader"
 KUBECONFIG_SECRET_SUFFIX: Final = "-kubeconfig"
 KUBECONFIG_SECRET_KEY: Final = "value"
 

@@ -104,13 +104,14 @@ class Gateway(Operations):
         *,
         kubeconfig: str | Path | None = None,
         context: str | None = None,
+        acting_as: str | None = None,
         in_flight: int = IN_FLIGHT,
         service_account: Path = SERVICE_ACCOUNT,
     ) -> Self:
         """The cluster of a kubeconfig or, in a pod where none is named, the pod's own.
 
         Nothing is sent yet: a server that is down is an error of the first request. In a pod neither $KUBECONFIG nor
-        ~/.kube/config counts; elsewhere they do, as for kubectl.
+        ~/.kube/config counts; elsewhere they do, as for kubectl. `acting_as` is a user to impersonate (`kubectl --as`).
 
         Raises:
             NoCluster: no kubeconfig, or one that cannot be used.
@@ -121,10 +122,11 @@ class Gateway(Operations):
 
         async def connection() -> _Connection:
             if here is not None:
-                return await _Connection.open(_api(here.kubeconfig), "the pod's ServiceAccount", tokens)
-            return await _Connection.open(
-                _api(None if kubeconfig is None else str(kubeconfig), context), shown
-            )
+                return await _Connection.open(
+                    _api(here.kubeconfig), "the pod's ServiceAccount", tokens, acting_as
+                )
+            api = _api(None if kubeconfig is None else str(kubeconfig), context)
+            return await _Connection.open(api, shown, acting_as=acting_as)
 
         first = await connection()
         return cls(
@@ -276,10 +278,12 @@ class _Connection:
     of open watches among them cost more than the request.
     """
 
-    def __init__(self, api: Api, *, verify: ssl.SSLContext | bool, tokens: Tokens | None) -> None:
+    def __init__(
+        self, api: Api, *, verify: ssl.SSLContext | bool, tokens: Tokens | None, acting_as: str | None
+    ) -> None:
         self._api = api
         self._streams = copy.copy(api)
-        self._streams._session = _client(api, verify=verify)  # noqa: SLF001 - see _open
+        self._streams._session = _client(api, acting_as, verify=verify)  # noqa: SLF001 - see _open
         self._uses = 0
         self._retired = False
         # None: to be read again, whatever the files look like.
@@ -289,14 +293,17 @@ class _Connection:
         self.namespace = str(_entries(api)[0].get("namespace") or "default")
 
     @classmethod
-    async def open(cls, api: Api, shown: str, tokens: Tokens | None = None) -> "_Connection":
+    async def open(
+        cls, api: Api, shown: str, tokens: Tokens | None = None, acting_as: str | None = None
+    ) -> "_Connection":
         """Load the configuration and make the client.
 
         Raises:
             NoCluster: there is none, or it cannot be used.
         """
         begun = time.time_ns() - _GRAIN_NS
-        made = cls(api, verify=await _open(api, shown=shown), tokens=tokens)
+        verify = await _open(api, acting_as, shown=shown)
+        made = cls(api, verify=verify, tokens=tokens, acting_as=acting_as)
         if any(found is not None and found[1] >= begun for found in made._stamps or ()):
             # Written while it was read: perhaps half of it was.
             made._doubt()
@@ -352,7 +359,7 @@ def _api(kubeconfig: Object | str | None, context: str | None = None) -> Api:
     return Api(kubeconfig=kubeconfig, context=context, serviceaccount="", bypass_factory=True)
 
 
-async def _open(api: Api, *, shown: str) -> ssl.SSLContext | bool:
+async def _open(api: Api, acting_as: str | None, *, shown: str) -> ssl.SSLContext | bool:
     """Load the configuration and make the client, without a request; how servers are verified.
 
     kr8s makes its client in the first request: two first requests make two of them and lose one, with its sockets.
@@ -360,17 +367,18 @@ async def _open(api: Api, *, shown: str) -> ssl.SSLContext | bool:
     """
     try:
         verify = await _load(api)
-        api._session = _client(api, verify=verify)  # noqa: SLF001 - kr8s is pinned; there is no other way to set its limits
+        api._session = _client(api, acting_as, verify=verify)  # noqa: SLF001 - kr8s is pinned; there is no other way to set its limits
     except _LOADING as error:
         message = f"no cluster to talk to by {shown}: {error}; name another kubeconfig or context"
         raise NoCluster(message) from error
     return verify
 
 
-def _client(api: Api, *, verify: ssl.SSLContext | bool) -> httpx.AsyncClient:
+def _client(api: Api, acting_as: str | None, *, verify: ssl.SSLContext | bool) -> httpx.AsyncClient:
+    user = {"as": acting_as} if acting_as is not None else _entries(api)[2]
     return httpx.AsyncClient(
         base_url=api.auth.server,
-        headers=[(b"User-Agent", f"5spot/{VERSION}".encode()), *impersonation(_entries(api)[2])],
+        headers=[(b"User-Agent", f"5spot/{VERSION}".encode()), *impersonation(user)],
         verify=verify,
         timeout=httpx.Timeout(30.0),
         follow_redirects=False,

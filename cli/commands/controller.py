@@ -7,9 +7,7 @@ import click
 
 from fivespot.cli.leading import Election, election_options, lead
 from fivespot.cli.serving import Process, ProcessOptions, process_options, serve
-
-_LEASE = "5spot-leader"
-
+from fivespot.core.names import LEADER_LEASE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,7 +59,7 @@ def command() -> None:
 @cap_option("--max-provisioning-per-cluster", "The same, in one cluster.")
 @cap_option("--max-draining", "How many machines may be drained at once, in all; the urgent ones never wait.")
 @cap_option("--max-draining-per-cluster", "The same, in one cluster.")
-@election_options(_LEASE)
+@election_options(LEADER_LEASE)
 def run(
     process: ProcessOptions,
     allow_local_child: bool,
@@ -101,6 +99,6 @@ def run(
             },
             metrics=running.metrics,
         )
-        await lead(running, [controller], election=election, default_name=_LEASE)
+        await lead(running, [controller], election=election, default_name=LEADER_LEASE)
 
     serve(drive, process)

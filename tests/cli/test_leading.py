@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from fivespot.adapters.kube.electing import Timing
 from fivespot.adapters.kube.errors import LeadershipLost
 from fivespot.adapters.telemetry.health import Check
 from fivespot.adapters.telemetry.metrics import Metrics
 from fivespot.cli.leading import FINISH_SECONDS, Election, identity, lead
+from fivespot.cli.main import cli
 from fivespot.cli.serving import Process
 from tests.adapters.kube.leases import NAME, NAMESPACE, LeaseServer
 from tests.adapters.kube.scripted import connected, scripted
@@ -169,3 +172,19 @@ def test_an_identity_is_readable_and_never_twice_the_same(
     made = {identity() for _ in range(100)}
     assert len(made) == 100
     assert all(one.startswith(starts) for one in made)
+
+
+@pytest.mark.parametrize("count", ["2", "0", "many"])
+def test_a_fleet_is_not_shared_out_among_instances(count: str) -> None:
+    """Whoever migrates from sharded instances must not get several that all do everything, one by one, unseen."""
+    done = CliRunner().invoke(cli, ["controller", "run"], env={"OPERATOR_INSTANCE_COUNT": count})
+    assert done.exit_code == 2
+    assert f"Invalid value for 'OPERATOR_INSTANCE_COUNT': {count} is refused" in done.output
+    assert "replicas with leader election" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("count", ["", " ", "1"])
+def test_one_instance_is_what_there_is_anyway(count: str, tmp_path: Path) -> None:
+    environment = {"OPERATOR_INSTANCE_COUNT": count, "HOME": str(tmp_path), "KUBECONFIG": ""}
+    done = CliRunner().invoke(cli, ["controller", "run"], env=environment)
+    assert "no cluster to talk to" in done.output
