@@ -18,6 +18,7 @@ from tests import builders
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.ports import free_ports
 from tests.live.product import ADMINS, CONTROLLER, IN_CHILD, Process
+from tests.standins.clusterapi import HOSTS
 from tests.standins.clusterapi import MACHINES as CAPI_MACHINES
 
 SM = Resource("5spot.finos.org", "v1beta1", "scheduledmachines", "ScheduledMachine", namespaced=True)
@@ -106,6 +107,13 @@ async def add_machine(gateway: Gateway, namespace: str, name: str, provider: str
     body["spec"]["schedule"]["name"] = provider
     body["spec"]["nodeTaints"] = [{"key": "spot", "value": "true", "effect": "NoSchedule"}]
     await gateway.create(SM, namespace, body)
+
+
+async def create_host(gateway: Gateway, namespace: str, name: str) -> None:
+    """An infrastructure object as the controller makes one, by somebody who does nothing else."""
+    spec = builders.scheduled_machine(name)["spec"]["infrastructureSpec"]["spec"]
+    labels = {"5spot.finos.org/made-by": "a-benchmark", "cluster.x-k8s.io/cluster-name": "grid"}
+    await gateway.create(HOSTS, namespace, {"metadata": {"name": name, "labels": labels}, "spec": spec})
 
 
 async def join(gateway: Gateway, namespace: str, name: str) -> None:

@@ -12,22 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from fivespot.adapters.clock import SystemClock
 from fivespot.adapters.kube.gateway import Gateway
-from fivespot.adapters.kube.reflector import Reflector
-from fivespot.adapters.kube.resources import Object
-from fivespot.adapters.kube.watching import whole
-from tests.bench import fleets
+from tests.bench import crowds, fleets
 from tests.bench.fleets import SM, Fleet, Running, in_parallel
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.pytest_plugin import StartControlPlane
 from tests.live import product
 from tests.live.product import CONTROLLER, IN_CHILD
 from tests.standins import crds
-from tests.standins.clusterapi import MACHINES as CAPI_MACHINES
 
 FLEET = Fleet(namespaces=20, providers=500, machines=10_000)
 CROWD, CROWD_NAMESPACE = 1000, "crowd"
+INACTIVE = 'fivespot_machines_by_phase{phase="Inactive"}'
 FLIPS = 5
 REST_SECONDS = 60
 
@@ -156,64 +152,35 @@ def test_reading_ten_thousand_machines(plane: ControlPlane) -> None:
 def test_one_provider_flips_for_a_thousand_machines(plane: ControlPlane, tmp_path: Path) -> None:
     """From the flip to the first Machine that a watcher sees, and to the last; beside ten thousand others."""
     firsts, lasts, ends = [], [], []
-    with fleets.controller(plane, tmp_path, "--no-leader-elect") as running:
-        asyncio.run(_with_gateway(plane, lambda gateway: _add_crowd(gateway, plane)))
-        running.wait(lambda m: m.get('fivespot_machines_by_phase{phase="Inactive"}', 0) >= CROWD, 600)
-        running.wait(_queue_is_empty)
 
-        async def rounds(gateway: Gateway) -> None:
-            seen: dict[str, float] = {}
-            changed = asyncio.Event()
-
-            def change(key: tuple[str, str], _old: Object | None, new: Object | None) -> None:
-                if new is None:
-                    seen.pop(key[1], None)
-                else:
-                    seen.setdefault(key[1], time.monotonic())
-                changed.set()
-
-            machines = Reflector(
-                gateway,
-                CAPI_MACHINES,
-                clock=SystemClock(),
-                read=whole,
-                namespace=CROWD_NAMESPACE,
-                on_change=change,
+    async def rounds(running: Running) -> None:
+        async with (
+            await Gateway.connect(kubeconfig=plane.admin_kubeconfig) as gateway,
+            crowds.followed(gateway, CROWD_NAMESPACE, CROWD) as crowd,
+        ):
+            await asyncio.to_thread(running.wait, _all_passed, 1800)
+            before = running.metrics()[INACTIVE]
+            await crowds.populate(gateway, plane, CROWD_NAMESPACE, CROWD)
+            await asyncio.to_thread(
+                running.wait, lambda m: m[INACTIVE] == before + CROWD and _queue_is_empty(m)
             )
-            following = asyncio.create_task(machines.run())
-            await machines.synced.wait()
             for _ in range(FLIPS):
-                begun = time.monotonic()
-                await fleets.say(gateway, CROWD_NAMESPACE, "nights", active=True)
-                while len(seen) < CROWD:
-                    changed.clear()
-                    await changed.wait()
-                firsts.append(min(seen.values()) - begun)
-                lasts.append(max(seen.values()) - begun)
+                begun = await crowd.say(active=True)
+                await crowd.all_there()
+                firsts.append(min(crowd.seen.values()) - begun)
+                lasts.append(max(crowd.seen.values()) - begun)
                 await asyncio.to_thread(running.wait, _queue_is_empty)
                 ends.append(time.monotonic() - begun)
-                await fleets.say(gateway, CROWD_NAMESPACE, "nights", active=False)
-                while seen:
-                    changed.clear()
-                    await changed.wait()
+                await crowd.say(active=False)
+                await crowd.none_left()
                 await asyncio.to_thread(
-                    running.wait, lambda m: m.get('fivespot_machines_by_phase{phase="ShuttingDown"}') == 0
+                    running.wait, lambda m: m[INACTIVE] == before + CROWD and _queue_is_empty(m)
                 )
-                await asyncio.to_thread(running.wait, _queue_is_empty)
-            following.cancel()
-            await asyncio.wait([following])
 
-        asyncio.run(_with_gateway(plane, rounds))
+    with fleets.controller(plane, tmp_path, "--no-leader-elect") as running:
+        asyncio.run(rounds(running))
     print(
         f"one flip for {CROWD} machines, {FLIPS} rounds: first Machine p50 {1000 * statistics.median(firsts):.0f} ms, "
         f"at most {1000 * max(firsts):.0f} ms; last Machine p50 {statistics.median(lasts):.1f} s; at rest again p50 "
         f"{statistics.median(ends):.1f} s ({4 * CROWD} writes and as many Events as machines)"
-    )
-
-
-async def _add_crowd(gateway: Gateway, plane: ControlPlane) -> None:
-    await fleets.add_namespace(gateway, CROWD_NAMESPACE, fleets.kubeconfig_of(plane))
-    await fleets.add_provider(gateway, CROWD_NAMESPACE, "nights")
-    await in_parallel(
-        [lambda n=n: fleets.add_machine(gateway, CROWD_NAMESPACE, f"box-{n}", "nights") for n in range(CROWD)]
     )
