@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.common import condition
 from fivespot.core.api.scheduled_machine import ScheduledMachineStatus, ScheduleReference
 from fivespot.core.decision.actions import Create, Decision
@@ -87,8 +88,8 @@ class Answer:
         name: of the provider.
         at: the instant.
         verdict: as a machine reads it.
-        decided_by: `WindowOpen`, `WindowClosed`, `SessionOpen` or `SessionClosed` where the answer was computed for `at`;
-            `Status` where it is the provider's status as it was stored.
+        decided_by: the reason of its `Ready`, such as `WindowOpen`, where the answer was computed for `at`; `Status`
+            where it is the provider's status as it was stored.
         since: from when on it has said so, None when nobody knows.
         timezone: in which it reads the clock; UTC where it has none.
         machines: how many machines refer to it.
@@ -188,6 +189,8 @@ def answers(fleet: Fleet, at: datetime) -> tuple[Answer, ...]:
     """
     at = require_aware(at)
     world = World.of(fleet, at)
+    for key in world.providers.members_first():
+        world.providers.advance(key, at)
     found = (
         _answer(answering, at, machines=len(world.references.get(key, ())))
         for key, answering in world.providers.items()
@@ -197,10 +200,9 @@ def answers(fleet: Fleet, at: datetime) -> tuple[Answer, ...]:
 
 def _answer(answering: Answering, at: datetime, *, machines: int) -> Answer:
     provider, schedule = answering.provider, answering.schedule
-    answering.advance(at)
     reference = ScheduleReference(api_version=provider.api_version, kind=provider.kind, name=provider.name)
     verdict = verdict_of(Present(answering.view), reference)
-    ready = condition(answering.status.conditions, "Ready") if schedule is not None else None
+    ready = condition(answering.status.conditions, reasons.READY) if answering.logic is not None else None
     return Answer(
         kind=provider.kind,
         namespace=provider.namespace,
@@ -232,9 +234,9 @@ def _explained(
     fleet: Fleet, machines: tuple[Machine, ...], at: datetime, *, stored: bool
 ) -> tuple[Explanation, ...]:
     world = World.of(attrs.evolve(fleet, machines=machines), at)
-    for answering in world.providers.values():
-        if not (stored and answering.view.status is not None):
-            answering.advance(at)
+    for key in world.providers.members_first():
+        if not (stored and world.providers[key].view.status is not None):
+            world.providers.advance(key, at)
     return tuple(
         _placed(world, machine.key, stored=stored) for machine in sorted(machines, key=lambda m: m.key)
     )
@@ -252,6 +254,6 @@ def _placed(world: World, key: str, *, stored: bool) -> Explanation:
     if answering is None:
         return found
     schedule = answering.schedule
-    computed = schedule is not None and bool(answering.flips)
+    computed = answering.logic is not None and bool(answering.flips)
     since = schedule.prev_transition(world.now) if schedule is not None and computed else found.since
     return attrs.evolve(found, since=since, computed=computed, timezone=answering.timezone)

@@ -12,6 +12,7 @@ from fivespot.core.api.kinds import MANUAL, SCHEDULE_KINDS
 from fivespot.core.errors import shown
 from fivespot.core.fleet import Fleet, Origin, Problem, Provider, one_line
 from fivespot.core.instant import require_aware
+from fivespot.core.provider.kinds import BY_KIND
 from fivespot.core.schedule import lint_schedule
 
 
@@ -153,7 +154,7 @@ def _providers(fleet: Fleet) -> Iterator[Finding]:
         if provider.key not in used:
             text = "no machine refers to it"
             yield _advice(provider.origin, _label(provider), "metadata.name", provider.name, text)
-        elif provider.kind not in SCHEDULE_KINDS:
+        elif provider.kind not in BY_KIND:
             status = provider.body.get("status")
             active = status.get("active") if isinstance(status, Mapping) else None
             what = (

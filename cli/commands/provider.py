@@ -4,8 +4,9 @@ import click
 
 from fivespot.cli.leading import Election, election_options, lead
 from fivespot.cli.serving import Process, ProcessOptions, process_options, serve
+from fivespot.core.provider.kinds import PROVIDER_KINDS
 
-_NAMES = ("time-based", "capital-markets")
+_NAMES = tuple(entry.name for entry in PROVIDER_KINDS)
 _LEASE = "5spot-provider"
 
 
@@ -21,8 +22,8 @@ def command() -> None:
 def run(names: tuple[str, ...], process: ProcessOptions, election: Election) -> None:
     """Publish what schedules say. Runs until stopped.
 
-    NAME is time-based or capital-markets, for TimeBasedSpotSchedule and CapitalMarketsSchedule; both run when none is
-    named.
+    NAME is time-based, capital-markets, manual or composite, for TimeBasedSpotSchedule, CapitalMarketsSchedule,
+    ManualSpotSchedule and CompositeSpotSchedule; all of them run when none is named.
 
     Ends with exit status 1 and one message when it cannot start: no kubeconfig, no answer from the server, a schedule's CRD not
     installed. From then on it keeps trying: a server that goes away, and a permission that is missing (the log says
@@ -34,25 +35,22 @@ def run(names: tuple[str, ...], process: ProcessOptions, election: Election) -> 
     """
     from fivespot._version import BUILT  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.clock import SystemClock  # noqa: PLC0415
-    from fivespot.adapters.kube.control.schedules import ScheduleController  # noqa: PLC0415
-    from fivespot.core.api.kinds import CAPITAL_MARKETS, TIME_BASED  # noqa: PLC0415
+    from fivespot.adapters.kube.control.providers import ProviderController  # noqa: PLC0415
 
-    kinds = {"time-based": TIME_BASED, "capital-markets": CAPITAL_MARKETS}
-
-    chosen = [name for name in _NAMES if name in (names or _NAMES)]
+    chosen = [entry for entry in PROVIDER_KINDS if entry.name in (names or _NAMES)]
 
     async def drive(running: Process) -> None:
         controllers = [
-            ScheduleController(
+            ProviderController(
                 running.gateway,
                 SystemClock(),
-                kinds[name],
+                of,
                 clock_trusted_from=BUILT,
                 metrics=running.metrics,
             )
-            for name in chosen
+            for of in chosen
         ]
-        lease = "-".join([_LEASE, *chosen]) if names else _LEASE
+        lease = "-".join([_LEASE, *(of.name for of in chosen)]) if names else _LEASE
         await lead(running, controllers, election=election, default_name=lease)
 
     serve(drive, process)

@@ -78,6 +78,41 @@ NODE_RETURNED: Final = "NodeReturned"
 DRAIN_BLOCKED: Final = "DrainBlocked"
 ORPHAN_ADOPTED: Final = "OrphanAdopted"
 
+# Reasons of a provider's Ready
+WINDOW_OPEN: Final = "WindowOpen"
+WINDOW_CLOSED: Final = "WindowClosed"
+SESSION_OPEN: Final = "SessionOpen"
+SESSION_CLOSED: Final = "SessionClosed"
+SWITCHED_ON: Final = "SwitchedOn"
+SWITCHED_OFF: Final = "SwitchedOff"
+EXPIRED: Final = "Expired"
+MEMBERS_ACTIVE: Final = "MembersActive"
+MEMBERS_INACTIVE: Final = "MembersInactive"
+MEMBER_UNRESOLVED: Final = "MemberUnresolved"
+REFERENCE_CYCLE: Final = "ReferenceCycle"
+REFERENCES_TOO_DEEP: Final = "ReferencesTooDeep"
+WINDOW_OPENED: Final = "WindowOpened"
+INVALID_SPEC: Final = "InvalidSpec"
+CLOCK_UNTRUSTED: Final = "ClockUntrusted"
+
+PROVIDER_REASONS: Final[Mapping[str, str]] = {
+    WINDOW_OPEN: "a window, or an hour, of the schedule is open",
+    WINDOW_CLOSED: "none is; as an Event, of any kind: the answer has become inactive",
+    WINDOW_OPENED: "as an Event, of any kind: the answer has become active",
+    SESSION_OPEN: "a session of the market is open",
+    SESSION_CLOSED: "none is",
+    SWITCHED_ON: "a person has said active",
+    SWITCHED_OFF: "a person has said inactive",
+    EXPIRED: "not Ready: it abstains on purpose, after `until` with `then: Abstain`",
+    MEMBERS_ACTIVE: "the members make it active",
+    MEMBERS_INACTIVE: "the members make it inactive",
+    MEMBER_UNRESOLVED: "not Ready: a member that matters has no answer",
+    REFERENCE_CYCLE: "not Ready: the references come back to where they began; the message names the way",
+    REFERENCES_TOO_DEEP: "not Ready: too many composites above one another",
+    INVALID_SPEC: "not Ready: the spec is refused; the message has the field and the remedy",
+    CLOCK_UNTRUSTED: "not Ready: the controller's clock is before the day on which it was built",
+}
+
 REASONS: Final[Mapping[str, str]] = {
     RECONCILE_SUCCEEDED: "everything is as it should be",
     MACHINE_READY: "the Node is Ready",

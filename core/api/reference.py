@@ -67,6 +67,7 @@ def api_reference() -> str:
     parts.append("## What a provider publishes")
     parts.append(_CONTRACT.rstrip())
     parts.append(_fields("status", schema_of(ProviderStatus), with_rules=False))
+    parts.append(_table(("reason of `Ready`", "meaning"), _code(reasons.PROVIDER_REASONS.items())))
     parts.append("## Names")
     parts.append(_table(("name", "what it is"), _code(_NAMES)))
     parts.append("## Conditions of a ScheduledMachine")

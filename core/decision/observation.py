@@ -75,6 +75,12 @@ class ProviderView:
     status: Mapping[str, Any] | None = None
     stale_since: datetime | None = None
 
+    @property
+    def stale(self) -> bool:
+        """Whether the answer is about an older spec than the present one."""
+        observed = (self.status or {}).get("observedGeneration")
+        return isinstance(observed, int | float) and observed < self.generation
+
 
 @attrs.frozen(kw_only=True)
 class ClusterView:

@@ -21,8 +21,6 @@ STALE_GRACE: Final = timedelta(seconds=30)
 OVERDUE: Final = timedelta(minutes=5)
 """A `nextTransitionTime` that passed this long ago without a transition: its controller may be dead."""
 
-_NUMBERS: Final = (int, float)
-
 PROVIDER: Final = "Provider"
 HELD: Final = "Held"
 NEVER_RESOLVED: Final = "NeverResolved"
@@ -88,8 +86,8 @@ def _of_status(provider: ProviderView, name: str) -> Verdict:
     fault = _not_ready(status)
     if fault is not None:
         return Verdict(active=None, reason=reasons.PROVIDER_NOT_READY, message=f"{name} is not Ready{fault}")
-    observed = status.get("observedGeneration")
-    if isinstance(observed, _NUMBERS) and observed < provider.generation:
+    if provider.stale:
+        observed = status["observedGeneration"]
         text = f"{name} has answered for generation {observed}, not yet for {provider.generation}"
         return Verdict(
             active=None, reason=reasons.PROVIDER_STALE, message=text, stale_since=provider.stale_since

@@ -1,39 +1,21 @@
-"""What the controller of a schedule writes, and when it looks again.
+"""What the controller of a provider kind writes, and when it looks again.
 
 Level-triggered: it states the present and replays nothing. A status that already says so is not written again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any
 
 import attrs
 
+from fivespot.core.api import reasons
 from fivespot.core.api.codec import decode
 from fivespot.core.api.common import Condition, condition
 from fivespot.core.api.providers import ProviderStatus
+from fivespot.core.decision.actions import Event, Severity
 from fivespot.core.errors import InvalidSpec
-
-INVALID_SPEC: Final = "InvalidSpec"
-CLOCK_UNTRUSTED: Final = "ClockUntrusted"
-_REASONS: Final[Mapping[str, tuple[str, str]]] = {
-    "TimeBasedSpotSchedule": ("WindowOpen", "WindowClosed"),
-    "CapitalMarketsSchedule": ("SessionOpen", "SessionClosed"),
-}
-
-
-class Answers(Protocol):
-    """A compiled schedule, as far as publishing needs it."""
-
-    @property
-    def timezone(self) -> str:
-        """The zone in which it is read."""
-
-    def active(self, at: datetime) -> bool:
-        """Whether it is open at that instant."""
-
-    def next_transition(self, at: datetime) -> datetime | None:
-        """The next instant at which the answer differs, None for never."""
+from fivespot.core.provider.answer import Answer, Logic, Members
 
 
 @attrs.frozen(kw_only=True)
@@ -42,95 +24,99 @@ class Publication:
 
     Attributes:
         status: the complete new status; equal to the stored one when nothing is to be written.
+        answer: what was answered; None without an answer, when `status.active` is what it was.
+        events: what to tell people once it is written.
         wake_at: the boundary at which it must be looked at again, None for never.
     """
 
     status: ProviderStatus
+    answer: bool | None
+    events: tuple[Event, ...] = ()
     wake_at: datetime | None
 
 
 def publish(
-    kind: str,
-    schedule: Answers | InvalidSpec,
+    logic: Logic | InvalidSpec,
+    members: Members,
     generation: int,
     stored: ProviderStatus,
     now: datetime,
     *,
     clock_trusted_from: datetime | None = None,
 ) -> Publication:
-    """State what a schedule says now.
+    """State what a provider says now.
 
     Args:
-        kind: the provider kind, for the words of its conditions.
-        schedule: compiled, or why it is refused.
-        generation: `metadata.generation` of the spec that was compiled.
+        logic: of its spec, or why that is refused.
+        members: the other providers of its namespace.
+        generation: `metadata.generation` of the spec that was read.
         stored: the status as it is.
         now: the present instant, aware.
         clock_trusted_from: a clock before this instant is wrong, and answering by it would flip machines; None where
             time is virtual.
     """
-    if isinstance(schedule, InvalidSpec):
-        return Publication(
-            status=_refused(stored, generation, INVALID_SPEC, str(schedule), now.replace(microsecond=0)),
-            wake_at=None,
-        )
     now = now.replace(microsecond=0)  # metav1.Time has whole seconds
-    if clock_trusted_from is not None and now < clock_trusted_from:
-        text = f"the clock says {now:%Y-%m-%d}, before this program was built: set it right"
-        return Publication(
-            status=_refused(stored, generation, CLOCK_UNTRUSTED, text, now), wake_at=clock_trusted_from
-        )
-    active, due = schedule.active(now), schedule.next_transition(now)
-    opened, closed = _REASONS.get(kind, ("Open", "Closed"))
-    ready = _merge(
-        stored,
-        generation,
-        now,
-        status="True",
-        reason=opened if active else closed,
-        message=_message(active, due),
-    )
+    answer = _answer(logic, members, now, clock_trusted_from)
+    if not answer.settled:
+        return Publication(status=stored, answer=None, wake_at=answer.wake_at)
+    active = stored.active if answer.active is None else answer.active
     return Publication(
+        answer=answer.active,
+        events=tuple(_events(stored, generation, answer)),
         status=attrs.evolve(
             stored,
             active=active,
             observed_generation=generation,
             last_transition_time=stored.last_transition_time if stored.active is active else now,
-            next_transition_time=due,
-            effective_timezone=schedule.timezone,
-            conditions=ready,
+            next_transition_time=answer.next_transition,
+            effective_timezone=answer.timezone,
+            conditions=_merge(stored, generation, now, answer),
         ),
-        wake_at=due,
+        wake_at=answer.wake_at,
     )
 
 
-def _message(active: bool, due: datetime | None) -> str:  # noqa: FBT001 - a value, not a flag
-    answer = "open" if active else "closed"
-    return f"{answer} until {due:%Y-%m-%dT%H:%M:%SZ}" if due else f"{answer} for ever"
+def _answer(
+    logic: Logic | InvalidSpec, members: Members, now: datetime, clock_trusted_from: datetime | None
+) -> Answer:
+    if isinstance(logic, InvalidSpec):
+        return Answer(active=None, reason=reasons.INVALID_SPEC, message=str(logic))
+    if clock_trusted_from is not None and now < clock_trusted_from:
+        text = f"the clock says {now:%Y-%m-%d}, before this program was built: set it right"
+        return Answer(active=None, reason=reasons.CLOCK_UNTRUSTED, message=text, wake_at=clock_trusted_from)
+    return logic.answer(now, members)
 
 
-def _refused(
-    stored: ProviderStatus, generation: int, reason: str, message: str, now: datetime
-) -> ProviderStatus:
-    """Not Ready, and `active` left as it was: consumers hold."""
-    conditions = _merge(stored, generation, now, status="False", reason=reason, message=message)
-    return attrs.evolve(stored, observed_generation=generation, conditions=conditions)
+def _events(stored: ProviderStatus, generation: int, answer: Answer) -> Iterator[Event]:
+    """What has changed since the stored status, for people: an answer, or that there is none, and why."""
+    if answer.active is not None:
+        if stored.active is not None and stored.active is not answer.active:
+            reason = reasons.WINDOW_OPENED if answer.active else reasons.WINDOW_CLOSED
+            yield Event(severity=Severity.NORMAL, reason=reason, message=answer.message)
+        return
+    before = condition(stored.conditions, reasons.READY)
+    told = (before.status, before.reason) if before is not None else None
+    # Another spec that is refused is another mistake.
+    again = answer.reason == reasons.INVALID_SPEC and stored.observed_generation != generation
+    if told != ("False", answer.reason) or again:
+        severity = Severity.NORMAL if answer.reason == reasons.EXPIRED else Severity.WARNING
+        yield Event(severity=severity, reason=answer.reason, message=answer.message)
 
 
-def _merge(
-    stored: ProviderStatus, generation: int, now: datetime, *, status: str, reason: str, message: str
-) -> tuple[Condition, ...]:
-    before = condition(stored.conditions, "Ready")
+def _merge(stored: ProviderStatus, generation: int, now: datetime, answer: Answer) -> tuple[Condition, ...]:
+    """The conditions with our `Ready` among those of others; without an answer it is False, and consumers hold."""
+    before = condition(stored.conditions, reasons.READY)
+    status = "False" if answer.active is None else "True"
     since = before.last_transition_time if before is not None and before.status == status else now
     ready = Condition(
-        type="Ready",
+        type=reasons.READY,
         status=status,
-        reason=reason,
-        message=message,
+        reason=answer.reason,
+        message=answer.message,
         last_transition_time=since,
         observed_generation=generation,
     )
-    others = tuple(entry for entry in stored.conditions if entry.type != "Ready")
+    others = tuple(entry for entry in stored.conditions if entry.type != reasons.READY)
     return (*others, ready)
 
 

@@ -23,12 +23,10 @@ from fivespot.core.fleet import Fleet
 from fivespot.core.instant import later
 from fivespot.core.simulate.cell import Cell, standing
 from fivespot.core.simulate.pace import Pace
-from fivespot.core.simulate.schedules import Answering, answering
+from fivespot.core.simulate.schedules import ProviderKey, Providers
 
 _PASSES: Final = 64
 """Passes after which a machine that has not come to rest at one instant never will."""
-
-ProviderKey = tuple[str, str, str]
 
 
 class InvariantBroken(FivespotError):  # noqa: N818 - a fact about a run
@@ -75,7 +73,7 @@ class World:
     now: datetime
     policy: Policy
     pace: Pace
-    providers: dict[ProviderKey, Answering]
+    providers: Providers
     places: dict[str, _Place]
     references: dict[ProviderKey, list[str]]
     changes: list[Change] = attrs.field(factory=list)
@@ -87,7 +85,7 @@ class World:
         cls, fleet: Fleet, start: datetime, *, policy: Policy = DEFAULT_POLICY, pace: Pace | None = None
     ) -> "World":
         """A fleet at `start`, before anything was looked at."""
-        providers = {provider.key: answering(provider) for provider in fleet.providers}
+        providers = Providers(fleet.providers)
         places: dict[str, _Place] = {}
         references: dict[ProviderKey, list[str]] = {}
         for machine in fleet.machines:
@@ -112,7 +110,7 @@ class World:
 
     def run(self, end: datetime) -> None:
         """Live from `now` up to, but without, `end`."""
-        for key in self.providers:
+        for key in self.providers.members_first():
             self._advance_provider(key)
         for place in self.places.values():
             self._note_start(place)
@@ -154,11 +152,11 @@ class World:
         return (key,)
 
     def _advance_provider(self, key: ProviderKey) -> Iterable[str]:
-        found = self.providers[key]
-        changed = found.advance(self.now)
-        if found.wake_at is not None:
-            self._at(found.wake_at, "boundary", "\n".join(key))
-        return self.references.get(key, ()) if changed else ()
+        changed = self.providers.advance(key, self.now)
+        wake_at = self.providers[key].wake_at
+        if wake_at is not None:
+            self._at(wake_at, "boundary", "\n".join(key))
+        return [machine for provider in changed for machine in self.references.get(provider, ())]
 
     def _settle(self, keys: Iterable[str]) -> None:
         for key in list(keys):

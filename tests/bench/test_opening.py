@@ -43,7 +43,7 @@ def plane(start_control_plane: StartControlPlane) -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def running(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleets.Running]:
     with fleets.controller(plane, tmp_path_factory.mktemp("controller"), "--no-leader-elect") as found:
-        found.wait(lambda metrics: bool(metrics))
+        found.wait(bool)
         yield found
 
 

@@ -136,27 +136,15 @@ class Observer:
         stream, schedule = provider_stream(machine), machine.intent.schedule
         if stream is None or schedule is None:
             return Unknown(reasons.PROVIDER_UNREADABLE, "spec.schedule cannot be read")
-        if not self._watches.served(stream):
-            return Absent(why=reasons.PROVIDER_CRD_NOT_INSTALLED)
-        reflector = self._watches.reflector(stream)
-        if reflector is None or not reflector.synced.is_set():
-            return Unknown(
-                reasons.PROVIDER_UNREADABLE, str(self._watches.fault(stream) or "it has not been read yet")
-            )
-        found = _view(reflector, machine.metadata.namespace, schedule.name)
-        if isinstance(found, Absent):
-            return Absent(why=reasons.PROVIDER_NOT_FOUND)
-        return self._with_staleness(found, memory)
-
-    def _with_staleness(self, found: Known[ProviderView], memory: Memory) -> Known[ProviderView]:
-        """How long an answer has been stale is known only to who watches."""
-        if not isinstance(found, Present):
-            return found
-        view = found.value
-        observed = (view.status or {}).get("observedGeneration")
-        stale = isinstance(observed, int) and observed < view.generation
-        memory.stale_since = (memory.stale_since or self._clock.now()) if stale else None
-        return Present(attrs.evolve(view, stale_since=memory.stale_since))
+        found, memory.stale_since = seen_provider(
+            self._watches,
+            stream,
+            machine.metadata.namespace,
+            schedule.name,
+            memory.stale_since,
+            self._clock.now(),
+        )
+        return found
 
     # The child cluster
 
@@ -304,3 +292,27 @@ def _name(reference: ObjectReference | None, default: str) -> str:
 def _view(reflector: Reflector[Known[T]], namespace: str | None, name: str) -> Known[T]:
     found = reflector.get(namespace, name)
     return Absent() if found is None else found
+
+
+def seen_provider(
+    watches: Watches,
+    stream: Stream[Known[ProviderView]],
+    namespace: str,
+    name: str,
+    stale_since: datetime | None,
+    now: datetime,
+) -> tuple[Known[ProviderView], datetime | None]:
+    """What a provider publishes, and since when its answer has been stale, which only those know who watch it."""
+    if not watches.served(stream):
+        return Absent(why=reasons.PROVIDER_CRD_NOT_INSTALLED), None
+    reflector = watches.reflector(stream)
+    if reflector is None or not reflector.synced.is_set():
+        why = str(watches.fault(stream) or "it has not been read yet")
+        return Unknown(reasons.PROVIDER_UNREADABLE, why), stale_since
+    found = _view(reflector, namespace, name)
+    if isinstance(found, Absent):
+        return Absent(why=reasons.PROVIDER_NOT_FOUND), None
+    if not isinstance(found, Present):
+        return found, stale_since
+    since = (stale_since or now) if found.value.stale else None
+    return Present(attrs.evolve(found.value, stale_since=since)), since

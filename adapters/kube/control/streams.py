@@ -93,12 +93,13 @@ def provider_stream(machine: MachineView) -> Stream[Known[ProviderView]] | None:
     schedule = machine.intent.schedule
     if schedule is None:
         return None
-    return _providers(schedule.api_version, schedule.kind)
+    return providers_stream(schedule.api_version, schedule.kind)
 
 
 # Ten thousand machines name a few kinds: the streams are made once, and so are the sets of them.
 @functools.lru_cache(maxsize=256)
-def _providers(api_version: str, kind: str) -> Stream[Known[ProviderView]]:
+def providers_stream(api_version: str, kind: str) -> Stream[Known[ProviderView]]:
+    """Every object of a kind of provider."""
     group, _, version = api_version.partition("/")
     return Stream(group=group, kind=kind, version=version, read=_PROVIDER)
 

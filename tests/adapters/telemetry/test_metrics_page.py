@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fivespot.adapters.clock import FakeClock
 from fivespot.adapters.kube.control.machines import MachineController
-from fivespot.adapters.kube.control.schedules import ScheduleController
+from fivespot.adapters.kube.control.providers import ProviderController
 from fivespot.adapters.kube.electing import Timing
 from fivespot.adapters.telemetry.metrics import Metrics
 from fivespot.cli.leading import Election, lead
 from fivespot.cli.serving import Process
-from fivespot.core.api.kinds import CAPITAL_MARKETS, TIME_BASED
+from fivespot.core.provider.kinds import PROVIDER_KINDS
 from tests.fakeapi import fake_api
 
 PAGE = Path(__file__).parents[3] / "docs" / "operating.md"
@@ -27,8 +27,8 @@ def _shown() -> set[str]:
         async with fake_api() as server, server.gateway() as gateway:
             metrics, clock = Metrics(), FakeClock(NOON)
             MachineController(gateway, clock, metrics=metrics)
-            for kind in (TIME_BASED, CAPITAL_MARKETS):
-                ScheduleController(gateway, clock, kind, clock_trusted_from=NOON, metrics=metrics)
+            for kind in PROVIDER_KINDS:
+                ProviderController(gateway, clock, kind, clock_trusted_from=NOON, metrics=metrics)
             stop = asyncio.Event()
             stop.set()
             election = Election(enabled=False, name=None, namespace="x", timing=Timing())

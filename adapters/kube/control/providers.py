@@ -1,4 +1,7 @@
-"""The provider controllers of the schedule engine: state what a schedule says now, and sleep until it changes."""
+"""The controller of a provider kind: state what each object says now, and sleep until that changes.
+
+Nothing here knows which kind it is: what a spec means is `core/provider`'s.
+"""
 
 import asyncio
 import logging
@@ -9,56 +12,64 @@ from typing import Final
 
 import attrs
 
+from fivespot.adapters.kube.control.members import MemberWatches
 from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.errors import ApiError, Conflict, LeadershipLost, NotFound
 from fivespot.adapters.kube.gateway import Gateway
+from fivespot.adapters.kube.recorder import EventRecorder
 from fivespot.adapters.kube.resources import Object, Resource
 from fivespot.adapters.kube.watching import Key
 from fivespot.adapters.kube.workqueue import WorkQueue
 from fivespot.adapters.telemetry.health import Check
 from fivespot.adapters.telemetry.metrics import Metrics, Sample, State
 from fivespot.core.api.codec import encode
+from fivespot.core.api.common import Metadata
 from fivespot.core.api.kinds import Kind
 from fivespot.core.api.providers import ProviderStatus
+from fivespot.core.api.scheduled_machine import ScheduleReference
 from fivespot.core.errors import InvalidSpec
 from fivespot.core.names import PROVIDER_FIELD_MANAGER
 from fivespot.core.ports import Clock
+from fivespot.core.provider.answer import Logic
+from fivespot.core.provider.kinds import ProviderKind
 from fivespot.core.provider.publish import publish, stored_status
-from fivespot.core.schedule import Schedule, compile_schedule
 
 _LOG: Final = logging.getLogger(__name__)
 
 
 @attrs.frozen(kw_only=True)
 class _Known:
-    """What is kept of a schedule object; it is compiled once for each generation."""
+    """What is kept of an object: its spec is read once for each generation, and of its metadata a name."""
 
-    namespace: str
-    name: str
-    uid: object
-    resource_version: str
-    generation: int
-    schedule: Schedule | InvalidSpec
+    metadata: Metadata
+    logic: Logic | InvalidSpec
     status: ProviderStatus
 
+    @property
+    def references(self) -> tuple[ScheduleReference, ...]:
+        """The providers that it is made of."""
+        return () if isinstance(self.logic, InvalidSpec) else self.logic.references
 
-class ScheduleController:
-    """Publishes `status` of every object of one schedule kind. It reads nothing else and never writes spec."""
+
+class ProviderController:
+    """Publishes `status` of every object of one provider kind. It reads what they are made of, and never writes spec."""
 
     def __init__(
         self,
         gateway: Gateway,
         clock: Clock,
-        kind: Kind,
+        of: ProviderKind,
         *,
         clock_trusted_from: datetime,
         workers: int = 8,
         metrics: Metrics | None = None,
     ) -> None:
+        kind = of.kind
         self._gateway = gateway
         self._metrics = metrics or Metrics()
         self._clock = clock
         self._kind = kind
+        self._logic_of = of.read
         self._trusted_from = clock_trusted_from
         self._workers = workers
         self._queue: WorkQueue[str] = WorkQueue(
@@ -73,13 +84,19 @@ class ScheduleController:
             on_state=lambda _stream, _users: None,
             metrics=self._metrics,
         )
+        self._members = MemberWatches(
+            gateway, clock, on_news=self._enqueue, referenced=self._referenced, metrics=self._metrics
+        )
+        self._events = EventRecorder(
+            gateway, clock, PROVIDER_FIELD_MANAGER, on_dropped=self._metrics.event_dropped
+        )
         self._metrics.watch_queue(kind.name, self._queue.__len__)
         name = _metric_name(kind)
         self._transitions = self._metrics.counter(
             f"{name}_transitions", "Answers that changed.", "namespace", "name"
         )
         self._metrics.watch_state(
-            State(f"{name}_active", "What a schedule says: 1 is open.", ("namespace", "name"), self._active),
+            State(f"{name}_active", "What it says: 1 is active.", ("namespace", "name"), self._active),
         )
 
     async def run(self, won: Callable[[], Awaitable[object]]) -> None:
@@ -97,10 +114,17 @@ class ScheduleController:
             for key in self._known:
                 self._queue.add(key, low=True)
             async with asyncio.TaskGroup() as group:
-                for number in range(self._workers):
+                telling = group.create_task(self._events.run(), name="events")
+                workers = [
                     group.create_task(self._work(resource), name=f"{self._kind.name} worker {number}")
+                    for number in range(self._workers)
+                ]
+                await asyncio.wait(workers)
+                await self._events.published()
+                telling.cancel()
         finally:
             await self._watches.close()
+            await self._members.close()
 
     def checks(self) -> list[Check]:
         """What has to be well for this process to be ready."""
@@ -108,7 +132,7 @@ class ScheduleController:
 
     def _active(self) -> Iterable[Sample]:
         return [
-            Sample((known.namespace, known.name), known.status.active is True)
+            Sample((known.metadata.namespace, known.metadata.name), known.status.active is True)
             for known in self._known.values()
         ]
 
@@ -116,8 +140,21 @@ class ScheduleController:
         """Take no more work: `run` returns when what is in hand is done."""
         self._queue.close()
 
+    def _enqueue(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if key in self._known:
+                self._queue.add(key)
+
+    def _referenced(self, namespace: str, reference: ScheduleReference) -> tuple[ScheduleReference, ...]:
+        """What another object of this kind is made of; of any other kind nobody is made of anything."""
+        found = (
+            self._known.get(f"{namespace}/{reference.name}") if reference.kind == self._kind.name else None
+        )
+        return found.references if found is not None else ()
+
     def _changed(self, _stream: Stream[_Known], of: Key, _old: _Known | None, new: _Known | None) -> None:
         key = "/".join(of)
+        self._members.want(key, of[0], new.references if new is not None else ())
         if new is None:
             self._known.pop(key, None)
             self._queue.forget(key)
@@ -126,23 +163,29 @@ class ScheduleController:
         self._queue.add(key)
 
     def _read(self, body: Object, before: _Known | None) -> _Known:
-        metadata = body["metadata"]
-        generation = int(metadata.get("generation") or 0)
+        found = body["metadata"]
+        metadata = Metadata(
+            name=str(found["name"]),
+            namespace=str(found.get("namespace")),
+            uid=str(found.get("uid") or ""),
+            resource_version=str(found.get("resourceVersion") or ""),
+            generation=int(found.get("generation") or 0),
+        )
         # The same name may come back as another object with the same generation.
-        same = before is not None and (before.uid, before.generation) == (metadata.get("uid"), generation)
+        same = before is not None and (before.metadata.uid, before.metadata.generation) == (
+            metadata.uid,
+            metadata.generation,
+        )
         return _Known(
-            namespace=str(metadata.get("namespace")),
-            name=str(metadata["name"]),
-            uid=metadata.get("uid"),
-            resource_version=str(metadata.get("resourceVersion") or ""),
-            generation=generation,
-            schedule=before.schedule if before is not None and same else self._compiled(body),
+            metadata=metadata,
+            logic=before.logic if before is not None and same else self._logic(body),
             status=stored_status(body.get("status")),
         )
 
-    def _compiled(self, body: Object) -> Schedule | InvalidSpec:
+    def _logic(self, body: Object) -> Logic | InvalidSpec:
+        spec = body.get("spec")
         try:
-            return compile_schedule(self._kind.name, body.get("spec"))
+            return self._logic_of(spec if isinstance(spec, dict) else {})
         except InvalidSpec as error:
             return error.below("spec")
 
@@ -167,35 +210,37 @@ class ScheduleController:
 
     async def _publish(self, resource: Resource, key: str) -> None:
         known = self._known.get(key)
-        if known is None:
+        if known is None or self._members.pending(key):
+            # What is on its way wakes it when it is there.
             return
-        stored = known.status
-        now = self._clock.now()
+        stored, meta = known.status, known.metadata
         made = publish(
-            self._kind.name,
-            known.schedule,
-            known.generation,
+            known.logic,
+            self._members.of(meta.namespace),
+            meta.generation,
             stored,
-            now,
+            self._clock.now(),
             clock_trusted_from=self._trusted_from,
         )
         if made.status != stored:
             patch = {
-                "metadata": {"resourceVersion": known.resource_version},
+                "metadata": {"resourceVersion": meta.resource_version},
                 "status": encode(made.status, nulls=True),
             }
             body = await self._gateway.merge_patch(
                 resource,
-                known.namespace,
-                known.name,
+                meta.namespace,
+                meta.name,
                 patch,
                 subresource="status",
                 field_manager=PROVIDER_FIELD_MANAGER,
             )
             self._watches.feed(self._stream, body)
+            for event in made.events:
+                self._events.record(meta, self._kind.api_version, self._kind.name, event)
             if made.status.active is not stored.active:
                 if stored.active is not None and made.status.active is not None:
-                    self._transitions.labels(known.namespace, known.name).inc()
+                    self._transitions.labels(meta.namespace, meta.name).inc()
                 answer = "active" if made.status.active else "inactive"
                 _LOG.info("%s", answer, extra={"kind": self._kind.name, "schedule": key})
         if made.wake_at is not None:
