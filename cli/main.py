@@ -17,6 +17,9 @@ COMMANDS = {
     "simulate": Lazy("fivespot.cli.commands.simulate:command", "What would happen between two instants."),
     "explain": Lazy("fivespot.cli.commands.explain:command", "Why a machine is, or is not, in the cluster."),
     "lint": Lazy("fivespot.cli.commands.lint:command", "What a cluster would refuse, and what may surprise."),
+    "calendar": Lazy(
+        "fivespot.cli.commands.calendar:command", "A market's calendar as a schedule, ready for Git."
+    ),
     "doctor": Lazy(
         "fivespot.cli.commands.doctor:command", "What keeps the machine controller from working, and the fix."
     ),

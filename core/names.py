@@ -37,6 +37,12 @@ RECLAIM_REQUESTED_AT: Final = f"{MACHINE_GROUP}/reclaim-requested-at"
 APPLIED_TAINTS: Final = f"{MACHINE_GROUP}/applied-taints"
 CORDONED_BY: Final = f"{MACHINE_GROUP}/cordoned-by"
 
+# Annotations on a schedule that was made from somebody's calendar
+CALENDAR: Final = f"{MACHINE_GROUP}/calendar"
+CALENDAR_SOURCE: Final = f"{MACHINE_GROUP}/calendar-source"
+CALENDAR_DAYS: Final = f"{MACHINE_GROUP}/calendar-days"
+"""First and last day, `2026-01-01/2027-12-31`."""
+
 # Annotations on a ScheduledMachine
 RECLAIM_RELEASE: Final = f"{MACHINE_GROUP}/reclaim-release"
 
