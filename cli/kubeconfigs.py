@@ -37,6 +37,16 @@ def cluster_options(command: F) -> F:
     return kubeconfig(context(command))
 
 
+local_child_option: Final = click.option(
+    "--allow-local-child",
+    is_flag=True,
+    envvar="FIVESPOT_ALLOW_LOCAL_CHILD",
+    show_envvar=True,
+    help="Accept child clusters on loopback and link-local addresses (tests, one-machine set-ups).  [default: no]",
+)
+"""For whoever connects to child clusters."""
+
+
 def check_kubeconfig(kubeconfig: str | None, context: str | None) -> None:
     """Look whether there is a cluster to talk to, as kubectl would find it.
 

@@ -57,6 +57,31 @@ class Election:
     timing: "Timing"
 
 
+def lease_options(default_name: str) -> Callable[[F], F]:
+    """`--lease-name` and `--lease-namespace`.
+
+    Args:
+        default_name: how the help calls the name of the Lease when none is given.
+    """
+    name = click.option(
+        "--lease-name",
+        metavar="NAME",
+        envvar="LEASE_NAME",
+        show_envvar=True,
+        help=f"The Lease.  [default: {default_name}]",
+    )
+    namespace = click.option(
+        "--lease-namespace",
+        metavar="NAMESPACE",
+        default=SYSTEM_NAMESPACE,
+        show_default=True,
+        envvar="POD_NAMESPACE",
+        show_envvar=True,
+        help="Where the Lease is.",
+    )
+    return lambda command: name(namespace(command))
+
+
 def election_options(default_name: str) -> Callable[[F], F]:
     """`--leader-elect` and what belongs to it; the command gets them as `election`.
 
@@ -92,22 +117,7 @@ def election_options(default_name: str) -> Callable[[F], F]:
             show_envvar=True,
             help="Of several processes, only the one that holds the Lease acts; the others stand by.",
         ),
-        click.option(
-            "--lease-name",
-            metavar="NAME",
-            envvar="LEASE_NAME",
-            show_envvar=True,
-            help=f"The Lease.  [default: {default_name}]",
-        ),
-        click.option(
-            "--lease-namespace",
-            metavar="NAMESPACE",
-            default=SYSTEM_NAMESPACE,
-            show_default=True,
-            envvar="POD_NAMESPACE",
-            show_envvar=True,
-            help="Where the Lease is.",
-        ),
+        lease_options(default_name),
         seconds("lease-duration", 15, "Without a sign of the leader, others take over after this."),
         seconds("renew-deadline", 10, "A leader that cannot renew stops after this."),
         seconds("retry-period", 2, "Between renewals, and between tries to lead."),

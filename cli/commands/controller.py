@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
+from fivespot.cli.kubeconfigs import local_child_option
 from fivespot.cli.leading import Election, election_options, lead
 from fivespot.cli.serving import Process, ProcessOptions, process_options, serve
 from fivespot.core.names import LEADER_LEASE
@@ -31,13 +32,7 @@ def command() -> None:
 
 @command.command("run", short_help="Make machines exist, or not, until stopped.")
 @process_options
-@click.option(
-    "--allow-local-child",
-    is_flag=True,
-    envvar="FIVESPOT_ALLOW_LOCAL_CHILD",
-    show_envvar=True,
-    help="Accept child clusters on loopback and link-local addresses (tests, one-machine set-ups).  [default: no]",
-)
+@local_child_option
 @click.option(
     "--force-finalizer-on-timeout",
     is_flag=True,

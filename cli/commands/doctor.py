@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fivespot.cli.kubeconfigs import check_kubeconfig, cluster_options
+from fivespot.cli.kubeconfigs import check_kubeconfig, cluster_options, local_child_option
+from fivespot.cli.leading import lease_options
 from fivespot.cli.output import counted, echo_json
 from fivespot.core.doctor.finding import Finding, Level, worst
-from fivespot.core.names import LEADER_LEASE, SYSTEM_NAMESPACE
+from fivespot.core.names import LEADER_LEASE
 
 if TYPE_CHECKING:
     from fivespot.adapters.kube.doctor.examination import Section
@@ -25,31 +26,8 @@ _MARKS = {Level.OK: "ok  ", Level.WARNING: "warn", Level.FAILED: "FAIL"}
     metavar="USER",
     help="Look as this user, whom one has to be allowed to impersonate.  [default: who the kubeconfig says]",
 )
-@click.option(
-    "--allow-local-child",
-    is_flag=True,
-    envvar="FIVESPOT_ALLOW_LOCAL_CHILD",
-    show_envvar=True,
-    help="Accept child clusters on loopback and link-local addresses, as for the controller.  [default: no]",
-)
-@click.option(
-    "--lease-name",
-    metavar="NAME",
-    default=LEADER_LEASE,
-    show_default=True,
-    envvar="LEASE_NAME",
-    show_envvar=True,
-    help="The controller's Lease.",
-)
-@click.option(
-    "--lease-namespace",
-    metavar="NAMESPACE",
-    default=SYSTEM_NAMESPACE,
-    show_default=True,
-    envvar="POD_NAMESPACE",
-    show_envvar=True,
-    help="Where the Lease is.",
-)
+@local_child_option
+@lease_options(LEADER_LEASE)
 @click.option(
     "--output",
     "-o",
@@ -63,7 +41,7 @@ def command(
     context: str | None,
     acting_as: str | None,
     allow_local_child: bool,
-    lease_name: str,
+    lease_name: str | None,
     lease_namespace: str,
     output: str,
 ) -> None:
@@ -93,7 +71,7 @@ def command(
                 gateway=gateway,
                 clock=SystemClock(),
                 namespace=lease_namespace,
-                lease=lease_name,
+                lease=lease_name or LEADER_LEASE,
                 allow_local=allow_local_child,
             )
             async for section in examination.sections():
