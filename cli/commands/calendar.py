@@ -2,11 +2,13 @@
 
 import re
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import click
 
+from fivespot.cli.instants import ZONE
 from fivespot.cli.output import counted
 from fivespot.core.names import CALENDAR, CALENDAR_DAYS, CALENDAR_SOURCE
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from fivespot.core.fleet import Provider
 
 _YEARS: Final = re.compile(r"([0-9]{4})(?:-([0-9]{4}))?")
-_CLOCK_OR_DATE: Final = re.compile("[0-9]+[:-][0-9:-]+")
+_CLOCK_OR_DATE: Final = re.compile("[0-9]+[:-][0-9:/-]+")
 _SHOWN: Final = 20
 
 
@@ -65,19 +67,49 @@ class YearsType(click.ParamType[Years]):
     "--namespace", "-n", metavar="NAME", help="Namespace of the object.  [default: none is written]"
 )
 @click.option(
+    "--ics",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Print the events of an iCalendar file as overrides.  [default: an exchange]",
+)
+@click.option(
+    "--during",
+    type=click.Choice(["closed", "open"]),
+    default="closed",
+    show_default=True,
+    help="With --ics: what the schedule is while an event lasts.",
+)
+@click.option(
+    "--timezone",
+    type=ZONE,
+    default="UTC",
+    show_default=True,
+    help="With --ics: the schedule's zone, whose dates count and whose clock times without a zone are read by.",
+)
+@click.option(
     "--check",
     type=click.Path(exists=True, allow_dash=True),
     metavar="MANIFEST",
     help="Compare a manifest that was made so with its source.  [default: print one]",
 )
 def command(
-    exchange: str | None, years: Years | None, name: str | None, namespace: str | None, check: str | None
+    exchange: str | None,
+    years: Years | None,
+    name: str | None,
+    namespace: str | None,
+    ics: Path | None,
+    during: str,
+    timezone: str,
+    check: str | None,
 ) -> None:
     """A market's calendar as a CapitalMarketsSchedule: windows, holidays and short days, ready for review and Git.
 
     EXCHANGE is a name of the exchange_calendars package, such as XNYS, XLON or CMES; `pip install '5spot[exchanges]'` brings
     it. Source and version stand in the manifest. What the grammar cannot say is refused: the schedule that is printed opens
     and closes at exactly the source's instants.
+
+    With --ics, the events of an iCalendar file (a change freeze, a lab's bookings) are printed as the `overrides` of a schedule,
+    recurrences expanded: to be put into a manifest of your own. `pip install '5spot[ical]'` brings what it needs.
 
     With --check, every schedule of a MANIFEST that was made so is compared with its source as it is installed now.
 
@@ -86,8 +118,14 @@ def command(
     if check is not None:
         _check(check)
         return
+    if ics is not None and exchange is not None:
+        message = "EXCHANGE and --ics are two sources; name one"
+        raise click.UsageError(message)
+    if ics is not None and years is not None:
+        click.echo(_overrides(ics, *years.days, timezone=timezone, active=during == "open"), nl=False)
+        return
     if exchange is None or years is None:
-        missing = "EXCHANGE" if exchange is None else "--years"
+        missing = "EXCHANGE" if exchange is None and ics is None else "--years"
         message = f"{missing} is missing: 5spot calendar XNYS --years 2026-2027"
         raise click.UsageError(message)
     click.echo(_manifest(_calendar(exchange, *years.days), name, namespace), nl=False)
@@ -100,8 +138,6 @@ def _calendar(exchange: str, first: date, last: date) -> "ExchangeCalendar":
 
 
 def _manifest(found: "ExchangeCalendar", name: str | None, namespace: str | None) -> str:
-    import yaml  # noqa: PLC0415 - for those who print one
-
     from fivespot.core.api.kinds import CAPITAL_MARKETS  # noqa: PLC0415
     from fivespot.core.calendar.derive import spec_of  # noqa: PLC0415
 
@@ -125,6 +161,25 @@ def _manifest(found: "ExchangeCalendar", name: str | None, namespace: str | None
         f"# {found.name}, {calendar.first} to {calendar.last}: {counted(sessions, 'session')}, by {found.source}.\n"
         "# After the last day the week goes on without holidays: renew it before, and look at what changed.\n"
     )
+    return head + _yaml(document)
+
+
+def _overrides(path: Path, first: date, last: date, *, timezone: str, active: bool) -> str:
+    from fivespot.adapters.calendars.ics import events_of  # noqa: PLC0415 - for those who ask
+    from fivespot.core import zones  # noqa: PLC0415
+    from fivespot.core.calendar.events import overrides_of  # noqa: PLC0415
+
+    zone = zones.zone(timezone)
+    found = overrides_of(events_of(path, zone, first, last), zone, first, last, active=active)
+    if not found:
+        message = f"no event of {path} lies between {first} and {last}"
+        raise click.ClickException(message)
+    head = f"# {path.name}, {first} to {last}, by the clock of {timezone}; put it into the spec of a schedule of that zone.\n"
+    return head + _yaml({"overrides": found})
+
+
+def _yaml(value: Any) -> str:
+    import yaml  # noqa: PLC0415 - for those who print some
 
     class Dumper(yaml.SafeDumper):
         """Puts times and dates into quotes: not every reader of YAML takes them for text."""
@@ -134,7 +189,7 @@ def _manifest(found: "ExchangeCalendar", name: str | None, namespace: str | None
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Dumper.add_representer(str, text)
-    return head + yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120))
 
 
 # Checking

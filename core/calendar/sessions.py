@@ -8,7 +8,8 @@ import attrs
 
 from fivespot.core.errors import InvalidSpec
 
-_DAY_MINUTES = 24 * 60
+DAY_MINUTES = 24 * 60
+"""As the clock of a day reads that has no gap and no fold."""
 Interval = tuple[datetime, datetime]
 """Half-open, UTC."""
 
@@ -32,7 +33,7 @@ class Hours:
 
     def window(self) -> dict[str, object]:
         """As the grammar writes it, without days."""
-        found: dict[str, object] = {"start": _clock(self.start % _DAY_MINUTES), "end": _end(self.end)}
+        found: dict[str, object] = {"start": _clock(self.start % DAY_MINUTES), "end": _end(self.end)}
         if self.start_day:
             found["startDay"] = self.start_day
         return found
@@ -43,7 +44,7 @@ def _clock(minutes: int) -> str:
 
 
 def _end(minutes: int) -> str:
-    return "24:00" if minutes == _DAY_MINUTES else _clock(minutes % _DAY_MINUTES)
+    return "24:00" if minutes == DAY_MINUTES else _clock(minutes % DAY_MINUTES)
 
 
 def hours_of(day: date, interval: Interval, zone: ZoneInfo) -> Hours:
@@ -55,8 +56,8 @@ def hours_of(day: date, interval: Interval, zone: ZoneInfo) -> Hours:
     """
     start, end = (_reading(day, edge, zone) for edge in interval)
     # What ends on the next day does so by not being later than its start; what starts the evening before ends on the day.
-    latest = _DAY_MINUTES if start < 0 else start + _DAY_MINUTES
-    if not -_DAY_MINUTES <= start < _DAY_MINUTES or not max(start + 1, 0) <= end <= latest:
+    latest = DAY_MINUTES if start < 0 else start + DAY_MINUTES
+    if not -DAY_MINUTES <= start < DAY_MINUTES or not max(start + 1, 0) <= end <= latest:
         shown = "/".join(f"{edge.astimezone(zone):%Y-%m-%dT%H:%M}" for edge in interval)
         raise InvalidSpec(
             day.isoformat(), shown, "a window begins on its day or the evening before, and ends within a day"
@@ -68,7 +69,7 @@ def _reading(day: date, edge: datetime, zone: ZoneInfo) -> int:
     local = edge.astimezone(zone)
     if local.second or local.microsecond:
         raise InvalidSpec(day.isoformat(), local.isoformat(), "windows have whole minutes")
-    return (local.date() - day).days * _DAY_MINUTES + local.hour * 60 + local.minute
+    return (local.date() - day).days * DAY_MINUTES + local.hour * 60 + local.minute
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:

@@ -1,0 +1,118 @@
+"""Events as overrides: whole days, mornings and evenings, windows of their own; the rest is refused by day."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fivespot.core import zones
+from fivespot.core.calendar.events import CalendarEvent, overrides_of
+from fivespot.core.errors import InvalidSpec
+from fivespot.core.schedule import TIME_BASED, compile_schedule
+
+LONDON = zones.zone("Europe/London")
+FIRST, LAST = date(2026, 1, 1), date(2026, 12, 31)
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=LONDON).astimezone(UTC)
+
+
+def event(start: str, end: str, name: str = "freeze") -> CalendarEvent:
+    """Dates for whole days, else London's clock."""
+    if "T" in start:
+        return CalendarEvent(name=name, start=at(start), end=at(end))
+    return CalendarEvent(name=name, start=date.fromisoformat(start), end=date.fromisoformat(end))
+
+
+def closed(*events: CalendarEvent) -> list[dict[str, Any]]:
+    return overrides_of(events, LONDON, FIRST, LAST, active=False)
+
+
+def opened(*events: CalendarEvent) -> list[dict[str, Any]]:
+    return overrides_of(events, LONDON, FIRST, LAST, active=True)
+
+
+def test_whole_days_are_closed_and_neighbours_are_a_range() -> None:
+    assert closed(event("2026-12-24", "2026-12-28"), event("2026-05-01", "2026-05-02")) == [
+        {"dates": ["2026-05-01", "2026-12-24/2026-12-27"], "name": "freeze", "windows": []}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "change"),
+    [
+        ("2026-03-02T00:00", "2026-03-02T09:30", {"open": "09:30"}),
+        ("2026-03-02T17:00", "2026-03-03T00:00", {"close": "17:00"}),
+        ("2026-03-02T00:00", "2026-03-03T00:00", {"windows": []}),
+    ],
+)
+def test_a_morning_an_evening_and_a_day_by_the_clock(start: str, end: str, change: dict[str, Any]) -> None:
+    assert closed(event(start, end)) == [{"dates": ["2026-03-02"], "name": "freeze", **change}]
+
+
+def test_a_night_is_an_evening_and_a_morning() -> None:
+    assert closed(event("2026-03-02T22:00", "2026-03-04T06:00")) == [
+        {"dates": ["2026-03-02"], "name": "freeze", "close": "22:00"},
+        {"dates": ["2026-03-03"], "name": "freeze", "windows": []},
+        {"dates": ["2026-03-04"], "name": "freeze", "open": "06:00"},
+    ]
+
+
+def test_events_of_one_day_are_told_together_by_all_their_names() -> None:
+    found = closed(
+        event("2026-03-02T00:00", "2026-03-02T08:00", "a"), event("2026-03-02T18:00", "2026-03-03T00:00", "b")
+    )
+    assert found == [{"dates": ["2026-03-02"], "name": "a; b", "open": "08:00", "close": "18:00"}]
+
+
+def test_the_middle_of_a_day_cannot_be_closed_and_is_named() -> None:
+    with pytest.raises(InvalidSpec, match="morning") as refused:
+        closed(event("2026-03-02T12:00", "2026-03-02T13:00", "lunch"))
+    assert refused.value.field == "2026-03-02"
+    assert "lunch" in str(refused.value)
+
+
+def test_in_open_mode_a_day_has_the_windows_of_its_events() -> None:
+    found = opened(
+        event("2026-03-02T12:00", "2026-03-02T13:00", "x"),
+        event("2026-03-02T12:30", "2026-03-02T14:00", "x"),
+        event("2026-03-02T20:00", "2026-03-03T00:00", "x"),
+    )
+    windows = [{"start": "12:00", "end": "14:00"}, {"start": "20:00", "end": "24:00"}]
+    assert found == [{"dates": ["2026-03-02"], "name": "x", "windows": windows}]
+
+
+def test_days_outside_of_the_range_and_events_without_length_say_nothing() -> None:
+    assert closed(event("2025-12-30", "2026-01-01"), event("2027-01-01", "2027-01-05")) == []
+    assert closed(event("2026-03-02T12:00", "2026-03-02T12:00")) == []
+
+
+def test_seconds_are_refused() -> None:
+    with pytest.raises(InvalidSpec, match="whole minutes"):
+        closed(CalendarEvent(name="x", start=at("2026-03-02T00:00:30"), end=at("2026-03-02T01:00")))
+
+
+def test_nobody_has_to_call_an_event_anything() -> None:
+    assert closed(event("2026-03-02", "2026-03-03", "")) == [{"dates": ["2026-03-02"], "windows": []}]
+
+
+MOMENTS = st.integers(0, 60 * 24).map(
+    lambda quarter: datetime(2026, 1, 5, tzinfo=UTC) + timedelta(minutes=15 * quarter)
+)
+
+
+@given(st.lists(st.tuples(MOMENTS, st.integers(1, 400)), min_size=1, max_size=5))
+def test_open_only_during_the_events(spans: list[tuple[datetime, int]]) -> None:
+    """In winter, on the days of events; the schedule says nothing else."""
+    events = [
+        CalendarEvent(name="", start=start, end=start + timedelta(minutes=15 * long)) for start, long in spans
+    ]
+    spec = {"timezone": "Europe/London", "windows": [], "overrides": opened(*events)}
+    schedule = compile_schedule(TIME_BASED, spec)
+    begin, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 3, 20, tzinfo=UTC)
+    for quarter in range(0, int((end - begin) / timedelta(minutes=15)), 7):
+        now = begin + timedelta(minutes=15 * quarter)
+        assert schedule.active(now) is any(event.start <= now < event.end for event in events)
