@@ -1,3 +1,3 @@
 """What every test may use."""
 
-pytest_plugins = ["tests.controlplane.pytest_plugin"]
+pytest_plugins = ["tests.controlplane.pytest_plugin", "tests.node.pytest_plugin"]

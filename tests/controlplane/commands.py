@@ -112,7 +112,9 @@ class Commands:
             *extra,
         ]
 
-    def controller_manager(self, ports: Ports, kubeconfig: Path, controllers: Sequence[str]) -> list[str]:
+    def controller_manager(
+        self, ports: Ports, kubeconfig: Path, controllers: Sequence[str], extra: Sequence[str]
+    ) -> list[str]:
         """One of it, so there is nobody to elect; every controller acts as its own ServiceAccount."""
         return [
             str(self._programs / "kube-controller-manager"),
@@ -127,4 +129,5 @@ class Commands:
             f"--service-account-private-key-file={self._folder / 'service-accounts.key'}",
             "--use-service-account-credentials",
             "--leader-elect=false",
+            *extra,
         ]

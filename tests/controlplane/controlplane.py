@@ -44,6 +44,7 @@ class ControlPlane:
         programs: the folder of their executables (`binaries.find_or_build`).
         extra_apiserver_args: flags of kube-apiserver that are added to ours, or replace them.
         controllers: names for kube-controller-manager's --controllers.
+        extra_controller_manager_args: flags of kube-controller-manager, in the same way.
 
     Raises:
         ControlPlaneFailed: a program died or did not become ready; with the tail of its log.
@@ -55,6 +56,7 @@ class ControlPlane:
         *,
         extra_apiserver_args: Sequence[str] = (),
         controllers: Sequence[str] = DEFAULT_CONTROLLERS,
+        extra_controller_manager_args: Sequence[str] = (),
     ) -> None:
         self._programs = programs
         self._controllers = tuple(controllers)
@@ -70,7 +72,7 @@ class ControlPlane:
         try:
             self._commands.write_files(self._authority)
             self._tls = self._admin_tls()
-            self._start_on_free_ports(extra_apiserver_args)
+            self._start_on_free_ports(extra_apiserver_args, extra_controller_manager_args)
         except BaseException:
             self.stop()
             raise
@@ -189,12 +191,12 @@ class ControlPlane:
         if answer.status != HTTPStatus.OK:
             raise ControlPlaneFailed(f"etcd does not compact revision {revision}: {said}")
 
-    def _start_on_free_ports(self, extra_apiserver_args: Sequence[str]) -> None:
+    def _start_on_free_ports(self, for_apiserver: Sequence[str], for_manager: Sequence[str]) -> None:
         tries = 5
         for left in reversed(range(tries)):
             self._ports = Ports(**dict(zip(Ports.__slots__, free_ports(4), strict=True)))
             try:
-                self._start(extra_apiserver_args)
+                self._start(for_apiserver, for_manager)
             except ControlPlaneFailed as error:
                 # Another program was faster than ours to take the port.
                 if not left or "address already in use" not in str(error):
@@ -204,15 +206,15 @@ class ControlPlane:
             else:
                 return
 
-    def _start(self, extra_apiserver_args: Sequence[str]) -> None:
+    def _start(self, for_apiserver: Sequence[str], for_manager: Sequence[str]) -> None:
         self.admin_kubeconfig = self.kubeconfig("admin", ["system:masters"])
         """The administrator, whom no authorizer is asked about."""
         manager = self.kubeconfig("system:kube-controller-manager")
         self._argv = {
             "etcd": self._commands.etcd(self._ports),
-            "kube-apiserver": self._commands.apiserver(self._ports, extra_apiserver_args),
+            "kube-apiserver": self._commands.apiserver(self._ports, for_apiserver),
             "kube-controller-manager": self._commands.controller_manager(
-                self._ports, manager, self._controllers
+                self._ports, manager, self._controllers, for_manager
             ),
         }
         for name, argv in self._argv.items():

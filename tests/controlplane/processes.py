@@ -19,13 +19,23 @@ _TAIL = 4_000
 """Bytes of a log that go into an error."""
 
 
-class SupervisedProcesses:
-    """Processes that live no longer than this Python process, however it ends."""
+# -I: the folder of this file is no import path, else our own modules could hide the standard library's.
+_SUPERVISOR = ("-I", str(Path(__file__).with_name("supervisor.py")))
 
-    def __init__(self) -> None:
+
+class SupervisedProcesses:
+    """Processes that live no longer than this Python process, however it ends.
+
+    Args:
+        supervisor: what Python is told to run as their parent: `supervisor`, or what begins as it does.
+
+    Raises:
+        ControlPlaneFailed: the supervisor did not start.
+    """
+
+    def __init__(self, supervisor: Sequence[str] = _SUPERVISOR) -> None:
         self._supervisor = subprocess.Popen(
-            # -I: the folder of this file is no import path, else our own modules could hide the standard library's.
-            [sys.executable, "-I", str(Path(__file__).with_name("supervisor.py"))],
+            [sys.executable, *supervisor],
             cwd="/",
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -22,8 +22,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +120,8 @@ def _answer(processes: Processes, request: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="5spot-control-plane-"))
+def _folder(prefix: str) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
         # From here on our own errors go to a file: holding on to the caller's stderr would keep open a pipe that
         # somebody waits on.
@@ -137,12 +137,19 @@ def _folder() -> Iterator[Path]:
                 break
 
 
-def main() -> None:
-    """Serve one caller; every way out passes by the cleaning."""
+def main(
+    prefix: str = "5spot-control-plane-",
+    surroundings: Callable[[Path], AbstractContextManager[object]] = nullcontext,
+) -> None:
+    """Serve one caller; every way out passes by the cleaning.
+
+    The folder's name begins with `prefix`. `surroundings` is entered with the folder before the first process is started,
+    and left after the last has ended.
+    """
     ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in ends:
         signal.signal(number, lambda received, _frame: sys.exit(128 + received))
-    with _folder() as folder:
+    with _folder(prefix) as folder, surroundings(folder):
         processes = Processes(folder)
         try:
             print(json.dumps({"folder": str(folder)}), flush=True)

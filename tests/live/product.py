@@ -19,6 +19,8 @@ from tests import builders
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.standins import crds
+from tests.standins.clusterapi import Hosts
+from tests.standins.inthread import InThread
 
 ROOT = Path(__file__).parents[2]
 CONTROLLER, PROVIDER, STAND_IN = "test:controller", "test:provider", "test:stand-in"
@@ -78,7 +80,7 @@ class World:
     folder: Path
     controller: Process
     provider: Process
-    stand_in: Process
+    stand_in: Process | InThread
     child: ControlPlane = attrs.field(default=attrs.Factory(lambda self: self.plane, takes_self=True))
 
     @property
@@ -173,8 +175,13 @@ def install(plane: ControlPlane) -> None:
 
 
 @contextlib.contextmanager
-def world(plane: ControlPlane, folder: Path, child: ControlPlane | None = None) -> Iterator[World]:
-    """Everything installed and running, the Nodes in `child` if there is one; stopped at the end."""
+def world(
+    plane: ControlPlane, folder: Path, child: ControlPlane | None = None, hosts: Hosts | None = None
+) -> Iterator[World]:
+    """Everything installed and running, the Nodes in `child` if there is one; stopped at the end.
+
+    With `hosts` the Nodes are real ones.
+    """
     child = child or plane
     crds.install(plane)
     install(plane)
@@ -189,13 +196,7 @@ def world(plane: ControlPlane, folder: Path, child: ControlPlane | None = None) 
         folder,
         ours(CONTROLLER, "fivespot", "controller", "run", "--allow-local-child"),
         ours(PROVIDER, "fivespot", "provider", "run", "time-based"),
-        Process(
-            [
-                *(sys.executable, "-m", "tests.standins.clusterapi"),
-                *(str(cluster.kubeconfig(STAND_IN, ADMINS)) for cluster in (plane, child)),
-            ],
-            folder / "stand-in.log",
-        ),
+        _stand_in(plane, child, folder, hosts),
         child,
     )
     processes = (running.controller, running.provider, running.stand_in)
@@ -206,6 +207,17 @@ def world(plane: ControlPlane, folder: Path, child: ControlPlane | None = None) 
     finally:
         for process in processes:
             process.stop()
+
+
+def _stand_in(
+    plane: ControlPlane, child: ControlPlane, folder: Path, hosts: Hosts | None
+) -> Process | InThread:
+    identities = [cluster.kubeconfig(STAND_IN, ADMINS) for cluster in (plane, child)]
+    if hosts is not None:
+        # In this process, where the tests have the hosts at hand.
+        return InThread(*identities, hosts)
+    command = [sys.executable, "-m", "tests.standins.clusterapi", *map(str, identities)]
+    return Process(command, folder / "stand-in.log")
 
 
 def namespace_with_cluster(

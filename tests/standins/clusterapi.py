@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fivespot.adapters.clock import SystemClock
 from fivespot.adapters.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
@@ -31,6 +31,16 @@ HOSTS = Resource(
 )
 
 
+class Hosts(Protocol):
+    """What a provider has that really starts and stops kubelets. Both may be asked again for what is done."""
+
+    async def join(self, name: str, provider_id: str) -> None:
+        """Start the host's kubelet; return when its Node is registered."""
+
+    async def leave(self, name: str) -> None:
+        """Stop the host's kubelet and its pods; the Node object stays."""
+
+
 class StandIn:
     """Reconciles Machines through a gateway to the management cluster, and kubelets through one to the child.
 
@@ -38,9 +48,11 @@ class StandIn:
         hold_pods: names of pods that ignore their termination.
     """
 
-    def __init__(self, gateway: Gateway, child: Gateway) -> None:
+    def __init__(self, gateway: Gateway, child: Gateway, hosts: Hosts | None = None) -> None:
+        """With `hosts` there are real kubelets, and none is played here."""
         self._gateway = gateway
         self._child = child
+        self._hosts = hosts
         self._dirty: asyncio.Queue[tuple[Resource, str, str]] = asyncio.Queue()
         self._nodes: set[str] = set()
         self._joins: dict[str, float] = {}
@@ -49,7 +61,7 @@ class StandIn:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for resource in (MACHINES, PODS):
+            for resource in (MACHINES, PODS) if self._hosts is None else (MACHINES,):
                 reflector = Reflector(
                     self._gateway_of(resource),
                     resource,
@@ -148,6 +160,9 @@ class StandIn:
             await self._patch(resource, namespace, name, {"metadata": patch})
 
     async def _node(self, name: str, provider_id: str) -> None:
+        if self._hosts is not None:
+            await self._hosts.join(name, provider_id)
+            return
         self._nodes.add(name)
         with contextlib.suppress(AlreadyExists):
             await self._child.create(
@@ -165,6 +180,8 @@ class StandIn:
         """Infrastructure, then bootstrap, then Node, then the Machine, one step a pass as the real one."""
         meta = machine["metadata"]
         namespace, name = meta["namespace"], meta["name"]
+        if self._hosts is not None:
+            await self._hosts.leave(name)
         for resource in (HOSTS, BOOTSTRAPS):
             with contextlib.suppress(NotFound):
                 await self._gateway.delete(resource, namespace, name)
@@ -209,13 +226,13 @@ def _node_info(name: str) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def running(management: Path, child: Path) -> AsyncIterator[StandIn]:
+async def running(management: Path, child: Path, hosts: Hosts | None = None) -> AsyncIterator[StandIn]:
     """A stand-in at work, with a kubeconfig for either cluster."""
     async with (
         await Gateway.connect(kubeconfig=management) as gateway,
         await Gateway.connect(kubeconfig=child) as nodes,
     ):
-        stand_in = StandIn(gateway, nodes)
+        stand_in = StandIn(gateway, nodes, hosts)
         task = asyncio.ensure_future(stand_in.run())
         try:
             yield stand_in

@@ -1,0 +1,178 @@
+"""Facts about the real node that the tests of drains stand on; the first is that a machine is afterwards as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.controlplane import binaries as of_the_plane
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.waiting import wait_until
+from tests.node import host
+from tests.node.binaries import NodePrograms
+from tests.node.node import Node
+from tests.node.pods import NEVER_ENDS, pod
+
+ROOT = Path(__file__).parents[2]
+
+# Starts a node with pods for a control plane, says where, and waits for the signal that ends it.
+HOLDER = """
+import json, signal, sys
+from pathlib import Path
+from tests.controlplane.binaries import find_or_build
+from tests.controlplane.controlplane import ControlPlane
+from tests.live.test_node import begin
+from tests.node import binaries
+with ControlPlane(find_or_build(print)) as plane:
+    node = begin(plane, binaries.find_or_build(print))
+    print(json.dumps({"folder": str(node.folder), "pid": node.pids["host"]}), flush=True)
+    signal.pause()
+"""
+
+
+def begin(plane: ControlPlane, programs: NodePrograms, name: str = "desk-1") -> Node:
+    """A node with two pods that end no sooner than they must, one of them with a network of its own."""
+    node = Node(plane, programs, name=name, provider_id=f"test://{name}")
+    plane.kubectl("wait", "--for=create", "serviceaccount/default", "-n", "default", "--timeout=30s")
+    made = [
+        pod("default", f"{name}-a", name, does=NEVER_ENDS, grace=600),
+        pod("default", f"{name}-b", name, does=NEVER_ENDS, grace=600, hostNetwork=True),
+    ]
+    plane.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+    plane.kubectl("wait", "--for=condition=Ready", f"node/{name}", "--timeout=60s")
+    plane.kubectl(
+        "wait", "--for=condition=Ready", f"pod/{name}-a", f"pod/{name}-b", "-n", "default", "--timeout=60s"
+    )
+    return node
+
+
+def traces() -> dict[str, object]:
+    """What a node could leave behind on a machine, by name of what it is."""
+    folders = (*host.OWN_FOLDERS, "/run/netns", "/opt/containerd", "/opt/cni", "/etc/cni")
+    return {
+        "mounts": sorted(line.split()[4] for line in _lines("/proc/self/mountinfo")),
+        "links": sorted(Path("/sys/class/net").iterdir()),
+        "routes": _lines("/proc/net/route"),
+        "rules": [_rules(program) for program in ("iptables-save", "ip6tables-save")],
+        "settings": [_lines(f"/proc/sys/{name}") for name in host.OWN_SETTINGS],
+        "cgroups": sorted(Path("/sys/fs/cgroup").glob(f"**/{host.PREFIX}*")),
+        "files": [sorted(Path(folder).rglob("*")) if Path(folder).exists() else None for folder in folders],
+        "folders": sorted(Path(tempfile.gettempdir()).glob(f"{host.PREFIX}*")),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    found = Path(path)
+    return found.read_text().splitlines() if found.exists() else []
+
+
+def _rules(program: str) -> list[str]:
+    if (found := shutil.which(program)) is None:
+        return []
+    printed = subprocess.run([found], capture_output=True, text=True, check=False).stdout
+    return [line for line in printed.splitlines() if not line.startswith("#")]
+
+
+@pytest.fixture
+def before() -> dict[str, object]:
+    return traces()
+
+
+@pytest.fixture
+def node(
+    before: dict[str, object], control_plane: ControlPlane, node_programs: NodePrograms
+) -> Iterator[Node]:
+    made = begin(control_plane, node_programs)
+    yield made
+    made.stop()
+    control_plane.kubectl("delete", "node", made.name, "--ignore-not-found")
+    control_plane.kubectl("delete", "pods", "--all", "-n", "default", "--grace-period=0", "--force")
+
+
+def test_the_kubelet_is_the_version_of_the_control_plane(node_programs: NodePrograms) -> None:
+    kubelet = node_programs.kubernetes / "kubelet"
+    said = subprocess.run([kubelet, "--version"], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["Kubernetes", of_the_plane.kubernetes_version()]
+
+
+def test_a_node_leaves_nothing_behind(
+    before: dict[str, object], node: Node, control_plane: ControlPlane
+) -> None:
+    processes = psutil.Process(node.pids["host"]).children(recursive=True)
+    names = [process.name() for process in processes]
+    # Two sleeps each: a pod's pause container, and what its shell waits for.
+    assert {name: names.count(name) for name in sorted(set(names))} == {
+        "containerd": 1, "containerd-shim-runc-v2"[:15]: 2, "kubelet": 1, "sh": 2, "sleep": 4,
+    }  # fmt: skip
+    info = json.loads(control_plane.kubectl("get", "node", node.name, "-o", "json"))
+    assert info["spec"]["providerID"] == "test://desk-1"
+    during = traces()
+    changed = {name for name in before if before[name] != during[name]}
+    assert changed == {"cgroups", "folders", "links", "routes"}
+    node.stop()
+    _nothing_is_left(before, processes)
+    assert control_plane.kubectl("get", "node", node.name, "-o", "name").strip() == f"node/{node.name}"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_tests_that_are_ended_leave_nothing_behind(
+    before: dict[str, object], control_plane_programs: Path, node_programs: NodePrograms, number: int
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as holder:
+        assert holder.stdout is not None
+        where = json.loads(holder.stdout.readline())
+        processes = psutil.Process(where["pid"]).children(recursive=True)
+        assert len(processes) > 5
+        os.killpg(holder.pid, number)
+    _nothing_is_left(before, processes)
+
+
+def _nothing_is_left(before: dict[str, object], processes: list[psutil.Process]) -> None:
+    wait_until(
+        lambda: not any(process.is_running() for process in processes), seconds=30, what="no process is left"
+    )
+    # The kernel takes a pod's network down after its last process has gone.
+    try:
+        wait_until(lambda: traces() == before, seconds=10, what="the machine is as it was")
+    except TimeoutError:
+        assert traces() == before
+
+
+def test_a_node_whose_kubelet_is_killed_runs_its_pods_on(node: Node) -> None:
+    processes = psutil.Process(node.pids["host"]).children(recursive=True)
+    node.kill_kubelet()
+    left = psutil.Process(node.pids["host"]).children(recursive=True)
+    assert [process.name() for process in processes if process not in left] == ["kubelet"]
+
+
+@pytest.mark.parametrize(("required", "outcome"), [("", "1 skipped"), ("1", "1 error")])
+def test_a_machine_without_runc_says_so_in_one_line(tmp_path: Path, required: str, outcome: str) -> None:
+    """Skipped, or an error where FIVESPOT_REQUIRE_LIVE asks for it."""
+    one = f"{__file__}::{test_the_kubelet_is_the_version_of_the_control_plane.__name__}"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", one],
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path), "FIVESPOT_REQUIRE_LIVE": required},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome in done.stdout
+    assert done.stdout.count("NOT RUN: every test on a real node: no runc on this machine: install") == 1
