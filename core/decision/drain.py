@@ -1,7 +1,7 @@
 """Which pods keep a node from being empty, and which of them to evict now.
 
-The exceptions are kubectl's: mirror pods of static pods, DaemonSet pods, finished pods. Pods are never force-deleted by a
-drain: they go with their Node, after the host was stopped.
+The exceptions are mirror pods of static pods, DaemonSet pods, and finished pods that nobody has told to go. Pods are
+never force-deleted by a drain: they go with their Node, after the host was stopped.
 """
 
 from collections.abc import Sequence
@@ -40,6 +40,14 @@ def has_to_go(pod: PodView) -> bool:
     return not (pod.mirror or pod.daemon or pod.finished)
 
 
+def _is_ending(pod: PodView) -> bool:
+    """Whether a pod has ended because it was told to, and is still to be gone.
+
+    Its kubelet reports the end of the containers first, and then unmounts its volumes.
+    """
+    return pod.finished and pod.deleting and not (pod.mirror or pod.daemon)
+
+
 def drain_of(
     node: NodeView,
     pods: Sequence[PodView],
@@ -55,7 +63,7 @@ def drain_of(
     has begun cannot be shortened later; None caps nothing. `known_blocked` is what `blocked_by` said before: a budget
     that was named stays named until its pod goes, whatever a process that was just started has not tried yet.
     """
-    leaving = [pod for pod in pods if has_to_go(pod)]
+    leaving = [pod for pod in pods if has_to_go(pod) or _is_ending(pod)]
     # Nobody is there to end a terminating pod on a node that stopped reporting.
     waited = tuple([pod for pod in leaving if node.reachable or not pod.deleting])
     # A grace of 0 would be a forced deletion.

@@ -38,6 +38,17 @@ def test_a_terminating_pod_is_waited_for_and_not_evicted_again() -> None:
     assert (len(drain.remaining), drain.evictions, drain.done) == (1, (), False)
 
 
+@pytest.mark.parametrize(
+    ("leaves_alone", "waits"), [({}, True), ({"mirror": True}, False), ({"daemon": True}, False)]
+)
+def test_a_pod_that_ended_because_it_was_told_to_is_waited_for_until_it_is_gone(
+    leaves_alone: dict[str, bool], waits: bool
+) -> None:
+    """A kubelet says Succeeded or Failed when the containers have ended, and unmounts the pod's volumes after that."""
+    drain = _drain(pod(deleting=True, finished=True, **leaves_alone))
+    assert (len(drain.remaining), drain.evictions, drain.done) == (int(waits), (), not waits)
+
+
 def test_nobody_waits_for_a_terminating_pod_on_a_node_that_stopped_reporting() -> None:
     drain = _drain(pod("a", deleting=True), pod("b"), on=node(ready=False, reachable=False).value)
     assert [entry.name for entry in drain.remaining] == ["b"]
