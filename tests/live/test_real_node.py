@@ -230,21 +230,23 @@ def _set_of_pods(kind: str, name: str, where: Mapping[str, str], **spec: Any) ->
     }
 
 
-def test_a_host_that_comes_back_is_a_node_again_and_the_kill_switch_waits_for_nobody(lab: Lab) -> None:
-    lab.world.apply(product.open_now("life"))
-    lab.world.wait_for_phases("life", {"life": "Active"})
-    lab.run(pod("life", "busy", "life", does=NEVER_ENDS, grace=600, labels={"app": "busy"}))
-    lab.world.apply(_budget("life", "busy"))
+def test_a_host_that_comes_back_is_a_node_again_and_the_kill_switch_waits_for_no_pod(lab: Lab) -> None:
+    lab.up("back")
+    first = lab.world.get("back", "node", "back")["metadata"]["uid"]
+    lab.close("back")
+    lab.world.wait_for_phases("back", {"back": "Inactive"})
+    lab.world.apply(product.open_now("back"))
+    lab.world.wait_for_phases("back", {"back": "Active"})
+    assert lab.world.get("back", "node", "back")["metadata"]["uid"] != first
+    lab.run(pod("back", "busy", "back", does=NEVER_ENDS, grace=600))
     begun = datetime.now(UTC)
-    lab.world.patch("life", "sm", "life", {"spec": {"killSwitch": True}})
-    lab.world.wait_for_phases("life", {"life": "Terminated"})
+    lab.world.patch("back", "sm", "back", {"spec": {"killSwitch": True}})
+    lab.world.wait_for_phases("back", {"back": "Terminated"})
     wait_until(
-        lambda: lab.world.get("life", MACHINES, "life") is None, seconds=30, what="the Machine is gone"
+        lambda: lab.world.get("back", MACHINES, "back") is None, seconds=30, what="the Machine is gone"
     )
-    assert "busy" not in lab.evictions("life")
-    assert not [e for e in lab.world.writes(IN_CHILD, since=begun) if e["objectRef"]["resource"] == "pods"]
-    wait_until(lambda: lab.world.get("life", "node", "life") is None, seconds=30, what="the Node is gone")
-    lab.is_gone("life", "life")
+    assert not lab.world.writes(IN_CHILD, since=begun), "nothing is asked of pods or Node"
+    lab.is_gone("back", "back")
 
 
 def test_a_budget_blocks_is_named_and_lets_go(lab: Lab) -> None:
@@ -291,8 +293,8 @@ def test_a_pod_that_is_terminating_already_is_waited_for_and_not_evicted(lab: La
     lab.is_gone("ending", "ending")
 
 
-def test_a_pod_whose_namespace_is_being_deleted_goes_like_any_other(lab: Lab) -> None:
-    """While the namespace controller has not got to it, the pod is there as ever."""
+def test_a_pod_whose_namespace_is_being_deleted_is_waited_for(lab: Lab) -> None:
+    """No eviction is accepted there. Whoever deletes the namespace deletes the pod, in its own time."""
     lab.up("host")
     lab.world.plane.kubectl("create", "namespace", "guests")
     lab.world.plane.kubectl("wait", "--for=create", "serviceaccount/default", "-n", "guests", "--timeout=30s")
@@ -301,11 +303,19 @@ def test_a_pod_whose_namespace_is_being_deleted_goes_like_any_other(lab: Lab) ->
     try:
         lab.world.plane.kubectl("delete", "namespace", "guests", "--wait=false")
         lab.close("host")
-        wait_until(lambda: lab.evictions("guests"), seconds=30, what="the pod is evicted")
+        wait_until(lambda: lab.evictions("guests"), seconds=30, what="the pod's eviction is refused")
+        wait_until(
+            lambda: "guests/visitor" in lab.world.condition("host", "host", "Ready")["message"],
+            seconds=30,
+            what="the pod that is left is named",
+        )
+        assert lab.world.phases("host") == {"host": "ShuttingDown"}
     finally:
         lab.world.plane.send_signal("kube-controller-manager", signal.SIGCONT)
     lab.world.wait_for_phases("host", {"host": "Inactive"})
-    assert lab.evictions("guests") == {"visitor": {201: 1}}
+    assert set(lab.evictions("guests")["visitor"]) == {403}
+    assert lab.ended_at("guests", "visitor", "host") <= lab.deleted_at("host", "host")
+    assert not [e for e in lab.world.controller.logged() if "host/host" in str(e) and e["level"] == "ERROR"]
     lab.is_gone("host", "host")
 
 
