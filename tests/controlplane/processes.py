@@ -45,7 +45,11 @@ class SupervisedProcesses:
         )
         self._lock = Lock()
         self._pids: dict[str, int] = {}
-        self.folder = Path(self._read()["folder"])
+        begun = self._read()
+        if "error" in begun:
+            self._supervisor.communicate()
+            raise ControlPlaneFailed(f"the parent of the processes cannot start: {begun['error']}")
+        self.folder = Path(begun["folder"])
 
     @property
     def supervisor_pid(self) -> int:

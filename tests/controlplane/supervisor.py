@@ -3,7 +3,7 @@
 Run as a program, with the standard library alone. However the tests end, by their own will, Ctrl-C or SIGKILL, the
 kernel closes their end of the pipe, and that is the one event this process has to see.
 
-It makes a temporary folder and prints {"folder": path}. Then each line of JSON on standard input gets one line of
+It makes a temporary folder and prints {"folder": path}, or {"error": why not}. Then each line of JSON on standard input gets one line of
 JSON back:
 
     {"do": "start", "name": ..., "argv": [...]}     {"pid": n}; output is appended to NAME.log in the folder
@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +149,12 @@ def main(
     ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in ends:
         signal.signal(number, lambda received, _frame: sys.exit(128 + received))
-    with _folder(prefix) as folder, surroundings(folder):
+    with _folder(prefix) as folder, ExitStack() as around:
+        try:
+            around.enter_context(surroundings(folder))
+        except OSError as error:
+            print(json.dumps({"error": str(error)}), flush=True)
+            raise
         processes = Processes(folder)
         try:
             print(json.dumps({"folder": str(folder)}), flush=True)

@@ -18,9 +18,12 @@ import pytest
 
 from tests.controlplane import binaries as of_the_plane
 from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.errors import ControlPlaneFailed
+from tests.controlplane.processes import SupervisedProcesses
 from tests.controlplane.waiting import wait_until
 from tests.node import host
 from tests.node.binaries import NodePrograms
+from tests.node.node import HOST as NODE_HOST
 from tests.node.node import Node
 from tests.node.pods import NEVER_ENDS, pod
 
@@ -57,25 +60,52 @@ def begin(plane: ControlPlane, programs: NodePrograms, name: str = "desk-1") -> 
     return node
 
 
+# Known by hand: what the host keeps from changing would not be missed there.
+SETTINGS = (
+    "kernel/keys/root_maxbytes",
+    "kernel/keys/root_maxkeys",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "net/ipv4/conf/all/route_localnet",
+    "net/ipv4/ip_forward",
+    "net/ipv6/conf/all/forwarding",
+    "net/netfilter/nf_conntrack_max",
+    "vm/max_map_count",
+    "vm/overcommit_memory",
+    "vm/panic_on_oom",
+)
+FOLDERS = (
+    "/etc/cni",
+    "/opt/cni",
+    "/opt/containerd",
+    "/run/containerd",
+    "/run/netns",
+    "/run/nri",
+    "/usr/libexec/kubernetes",
+    "/var/lib/cni",
+    "/var/lib/kubelet",
+    "/var/log/containers",
+    "/var/log/pods",
+)
+
 # What nodes have while they run; those of other test runs come and go meanwhile.
 PASSING = {"cgroup", "folder", "link", "route"}
 
 
 def traces() -> set[tuple[str, str]]:
     """What a node could leave behind on a machine: a kind, and what it is."""
-    constant = (*host.OWN_FOLDERS, "/run/netns", "/opt/containerd", "/opt/cni", "/etc/cni")
     found = {
         "mount": [line.split()[4] for line in _lines("/proc/self/mountinfo")],
         "link": os.listdir("/sys/class/net"),  # noqa: PTH208 - names
         "route": _lines("/proc/net/route"),
         "rule": [rule for program in ("iptables-save", "ip6tables-save") for rule in _rules(program)],
-        "setting": [f"{name} {_lines(f'/proc/sys/{name}')}" for name in host.OWN_SETTINGS],
+        "setting": [f"{name} {_lines(f'/proc/sys/{name}')}" for name in SETTINGS],
         # At the top of one hierarchy, or of each.
         "cgroup": [
             path for depth in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{depth}{host.PREFIX}*")
         ],
         "file": [
-            path for folder in map(Path, constant) for path in (folder, *folder.rglob("*")) if path.exists()
+            path for folder in map(Path, FOLDERS) for path in (folder, *folder.rglob("*")) if path.exists()
         ],
         "folder": Path(tempfile.gettempdir()).glob(f"{host.PREFIX}*"),
     }
@@ -185,6 +215,18 @@ def test_a_node_whose_kubelet_is_killed_runs_its_pods_on(node: Node) -> None:
     processes = psutil.Process(node.pids["host"]).children(recursive=True)
     node.kill_kubelet()
     assert [process.pid for process in processes if not process.is_running()] == [node.pids["kubelet"]]
+
+
+def test_a_host_that_cannot_have_what_it_needs_says_what() -> None:
+    """Here a mount of its own, where no folder is."""
+    setting = "host.OWN_SETTINGS = (); host.OWN_FOLDERS = ('/no/such/folder',)"
+    program = NODE_HOST.replace("host.main()", f"{setting}; host.main()")
+    before = traces()
+    with pytest.raises(
+        ControlPlaneFailed, match=r"cannot start: mount.*'/no/such'.*No such file or directory"
+    ):
+        SupervisedProcesses(("-I", "-c", program))
+    assert traces() - before == set()
 
 
 @pytest.mark.parametrize(("required", "outcome"), [("", "1 skipped"), ("1", "1 error")])

@@ -11,7 +11,7 @@ library alone, as root.
 * It makes the cgroup that the kubelet's cgroups are in, and removes them.
 
 Processes and network interfaces are the machine's own: a pod with `hostPID` or `hostNetwork` sees what it would see on a
-workstation.
+workstation. The price: when this process itself is killed, kubelet and containerd end with it, and containers do not.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ _CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
 
 _DEATH_SECONDS = 30.0
 """For processes to die that were killed. They take milliseconds; one that the kernel keeps shall not hang the tests."""
+
+_CGROUP_SECONDS = 3.0
+"""For a cgroup to be seen empty whose processes are dead."""
 
 # From <linux/prctl.h>, <linux/sched.h> and <linux/mount.h>.
 _PR_SET_CHILD_SUBREAPER = 36
@@ -191,11 +194,10 @@ def _delegate(hierarchy: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
+    # The kernel needs a moment to see that the last process of a cgroup has gone.
+    deadline = time.monotonic() + _CGROUP_SECONDS
     for path, _, _ in os.walk(folder, topdown=False):
-        # The kernel needs a moment to see that the last process of a cgroup has gone.
-        for _ in range(100):
-            if _removed(Path(path)):
-                break
+        while not _removed(Path(path)) and time.monotonic() < deadline:
             time.sleep(0.02)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.errors import ControlPlaneFailed
 from tests.node.binaries import NodePrograms
 from tests.node.node import Node
 
@@ -51,14 +53,20 @@ class RealHosts:
         await asyncio.to_thread(self._stop, name)
 
     def _start(self, name: str, provider_id: str) -> None:
+        try:
+            made = Node(
+                self._plane,
+                self._programs,
+                name=name,
+                provider_id=provider_id,
+                static_pods=self._static_pods(name),
+            )
+        except ControlPlaneFailed as error:
+            # The stand-in ends of it, and its tests with a time-out: let them say why.
+            print(f"host {name}: {error}", file=sys.stderr)
+            raise
         # Noted here, in the thread: it goes on when the task that waits for it is cancelled.
-        self.nodes[name] = Node(
-            self._plane,
-            self._programs,
-            name=name,
-            provider_id=provider_id,
-            static_pods=self._static_pods(name),
-        )
+        self.nodes[name] = made
 
     def _stop(self, name: str) -> None:
         if node := self.nodes.pop(name, None):

@@ -23,7 +23,8 @@ _START_SECONDS = 60.0
 """For one program to be ready. It takes one; the rest is for a machine that is busy with something else."""
 
 # -I and an appended path: our own modules cannot hide the standard library's.
-_HOST = ("-I", "-c", f"import sys; sys.path.append({str(_ROOT)!r}); from tests.node import host; host.main()")
+HOST = f"import sys; sys.path.append({str(_ROOT)!r}); from tests.node import host; host.main()"
+"""The program of a node's parent, for `python -I -c`."""
 
 
 class Node:
@@ -52,7 +53,7 @@ class Node:
         self.name = name
         self._plane = plane
         self._programs = programs
-        self._processes = SupervisedProcesses(_HOST)
+        self._processes = SupervisedProcesses(("-I", "-c", HOST))
         self.folder = self._processes.folder
         """Everything it writes; gone after `stop`."""
         try:
