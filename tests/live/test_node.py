@@ -223,7 +223,7 @@ def test_a_host_that_cannot_have_what_it_needs_says_what() -> None:
     program = NODE_HOST.replace("host.main()", f"{setting}; host.main()")
     before = traces()
     with pytest.raises(
-        ControlPlaneFailed, match=r"cannot start: mount.*'/no/such'.*No such file or directory"
+        ControlPlaneFailed, match=r"cannot start: .*mount.*'/no/such'.*No such file or directory"
     ):
         SupervisedProcesses(("-I", "-c", program))
     assert traces() - before == set()

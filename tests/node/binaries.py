@@ -81,6 +81,11 @@ def find_or_build(report: Callable[[str], None]) -> NodePrograms:
     if os.geteuid() != 0:
         raise ProgramsUnavailable("a node needs root: kubelet and runc mount, and make cgroups")
     runc, busybox = _installed("runc", "runc"), _installed("busybox", "busybox-static")
+    # A program that names its loader does so on its first page.
+    if b"/ld-" in busybox.read_bytes()[:4096]:
+        raise ProgramsUnavailable(
+            f"{busybox} wants libraries: install the distribution's package busybox-static"
+        )
     cni = _cni_folder()
     kubernetes, containerd = (module.cached(report) for module in modules())
     return NodePrograms(kubernetes=kubernetes, containerd=containerd, runc=runc, busybox=busybox, cni=cni)

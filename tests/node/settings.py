@@ -105,5 +105,7 @@ def kubelet(folder: Path, *, port: int, authority: Path) -> str:
         "evictionHard": {"memory.available": "0%", "nodefs.available": "0%", "imagefs.available": "0%"},
         "imageGCHighThresholdPercent": 100,
         "nodeLeaseDurationSeconds": LEASE_SECONDS,
+        # A Node that changes again and again without anything new, which is minutes apart in a cluster.
+        "nodeStatusUpdateFrequency": "5s",
     }
     return json.dumps(settings)
