@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -64,7 +65,9 @@ class Site:
                 if server.world.store.get(label, key) is not None:
                     server.world.store.remove(label, key)
         elif change.resource == "pods" and change.new and change.new["metadata"].get("deletionTimestamp"):
-            self.child.world.store.remove("pods", change.key)
+            # A deletion without grace is over by now.
+            with contextlib.suppress(KeyError):
+                self.child.world.store.remove("pods", change.key)
 
     def join(self, name: str) -> None:
         """The host of a Machine becomes a Node."""

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from fivespot.adapters.kube.resources import Object
+from fivespot.core.names import RECLAIM_REQUESTED
 from tests.fakeapi import FakeApi
 from tests.fakeapi.faults import Answer, Cut, CutStream, EndStream, ErrorEvent, Hold, RequestEffect
 from tests.fakeapi.requests import Asked
@@ -126,6 +127,26 @@ def test_a_child_that_is_down_is_said_and_holds_nothing_else_up() -> None:
             await here.child.start()
             await here.until(lambda: here.condition("ChildClusterReachable").get("status") == "True")
             await down(here)
+
+    run(scenario())
+
+
+def test_the_pods_of_a_reclaimed_node_are_deleted_before_its_machine() -> None:
+    """Nobody has listed them when the request comes: a list that is under way is no child out of reach."""
+
+    async def scenario() -> None:
+        async with site() as here:
+            here.add_machine(killIfCommands=["java"])
+            await here.until_phase("Active")
+            here.add_pod("busy")
+            store, key = here.child.world.store, ("", DESK)
+            node = store.get("nodes", key)
+            assert node is not None
+            asking = {**node["metadata"].get("annotations", {}), RECLAIM_REQUESTED: "true"}
+            store.put("nodes", key, {**node, "metadata": {**node["metadata"], "annotations": asking}})
+            await here.until_phase("Disabled")
+            removed = [change.resource for change in here.changes if change.new is None]
+            assert [resource for resource in removed if resource in ("pods", CAPI)] == ["pods", CAPI]
 
     run(scenario())
 

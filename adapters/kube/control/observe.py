@@ -77,6 +77,10 @@ class Observer:
         """Whether something that matters is about to be known: a pass now would only write down that it is not."""
         key = child_key(machine)
         child = self._children.get(key)
+        if isinstance(child, Child) and _needs_pods(machine):
+            # Asked for here, before the first pass that needs them: to that one a list under way is no child out of reach.
+            capi = self._cached(CAPI_MACHINES, machine.metadata.namespace, _machine_name(machine))
+            self._in_child(machine, value_of(capi))
         pods = isinstance(child, Child) and child.watches.pending_for(_user(machine))
         return (
             pods or self._children.pending(key) or any(self._watches.pending(s) for s in streams_of(machine))
@@ -84,9 +88,8 @@ class Observer:
 
     def observe(self, machine: MachineView, memory: Memory) -> Observation:
         """All parts, as the caches have them."""
-        namespace, name = machine.metadata.namespace, machine.metadata.name
-        recorded = machine.status.machine_ref
-        capi = self._cached(CAPI_MACHINES, namespace, _name(recorded, name))
+        namespace = machine.metadata.namespace
+        capi = self._cached(CAPI_MACHINES, namespace, _machine_name(machine))
         node, last_node, pods = self._in_child(machine, value_of(capi))
         stray = value_of(last_node)
         return Observation(
@@ -196,10 +199,7 @@ class Observer:
     def _pods(self, machine: MachineView, child: Child, node: NodeView | None) -> Known[tuple[PodView, ...]]:
         """Listed and watched only while a removal, or a stray Node, needs them."""
         user = _user(machine)
-        removing = machine.status.shutdown is not None or (
-            machine.status.last_node is not None and not machine.status.machine_ref
-        )
-        if node is None or not removing:
+        if node is None or not _needs_pods(machine):
             child.watches.want(user, ())
             return Absent()
         stream = pods_stream(node.name)
@@ -283,6 +283,17 @@ def _last_node_name(machine: MachineView) -> str:
 
 def _user(machine: MachineView) -> str:
     return f"{machine.metadata.namespace}/{machine.metadata.name}"
+
+
+def _machine_name(machine: MachineView) -> str:
+    """The name of its CAPI Machine: as recorded, else its own."""
+    return _name(machine.status.machine_ref, machine.metadata.name)
+
+
+def _needs_pods(machine: MachineView) -> bool:
+    """Whether a removal, or a stray Node, has to know the pods of its node."""
+    status = machine.status
+    return status.shutdown is not None or (status.last_node is not None and not status.machine_ref)
 
 
 def _name(reference: ObjectReference | None, default: str) -> str:
