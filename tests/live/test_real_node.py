@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from fivespot.core.instant import parse_instant
-from fivespot.core.names import CORDONED_BY, SKIP_REMEDIATION
+from fivespot.core.names import CORDONED_BY, RECLAIM_REASON, RECLAIM_REQUESTED, SKIP_REMEDIATION
 from tests.controlplane.commands import DEFAULT_CONTROLLERS
 from tests.controlplane.pytest_plugin import StartControlPlane
 from tests.controlplane.waiting import wait_until
@@ -97,19 +97,20 @@ class Lab:
 
     def evicted_at(self, namespace: str, name: str) -> datetime:
         """When the eviction of a pod was accepted."""
-        return self._when("create", "pods", namespace, name, IN_CHILD, subresource="eviction")
+        return self.when("create", "pods", namespace, name, IN_CHILD, subresource="eviction")
 
     def ended_at(self, namespace: str, name: str, node: str) -> datetime:
         """When the kubelet said that a pod's containers have ended."""
-        return self._when("delete", "pods", namespace, name, f"system:node:{node}")
+        return self.when("delete", "pods", namespace, name, f"system:node:{node}")
 
     def deleted_at(self, namespace: str, name: str) -> datetime:
         """When the product deleted the Machine."""
-        return self._when("delete", "machines", namespace, name, CONTROLLER)
+        return self.when("delete", "machines", namespace, name, CONTROLLER)
 
-    def _when(
+    def when(
         self, verb: str, resource: str, namespace: str, name: str, user: str, subresource: str | None = None
     ) -> datetime:
+        """When a user did something, which succeeded once."""
         (at,) = (
             parse_instant(event["requestReceivedTimestamp"])
             for event in self.world.writes(user)
@@ -449,6 +450,43 @@ def test_nobody_waits_for_the_pods_of_a_kubelet_that_died_during_the_drain(lab: 
     assert waited > SILENCE - timedelta(seconds=LEASE_SECONDS / 4 + 1), "until it was known to be dead"
     assert not [process for process in processes if process.is_running()]
     lab.is_gone("silent", "silent")
+
+
+def test_a_reclaim_ends_what_runs_on_a_host_while_its_kubelet_is_alive(lab: Lab) -> None:
+    """Neither hook nor grace period nor budget counts, and the host would have been there long enough to see to it."""
+    lab.up("owner", killIfCommands=["java"])
+    hook = {"lifecycle": {"preStop": {"sleep": {"seconds": 600}}}}
+    lab.world.apply(_budget("owner", "stubborn"))
+    made = pod(
+        "owner", "stubborn", "owner", does=NEVER_ENDS, grace=1200, labels={"app": "stubborn"}, container=hook
+    )
+    lab.run(made)
+    _has_seen(lab, "owner", "stubborn")
+    host = lab.hosts.nodes["owner"]
+    shells = [p for p in psutil.Process(host.pids["host"]).children(recursive=True) if p.name() == "sh"]
+    assert shells
+    # A provider that takes its time: the host lives on.
+    lab.world.stand_in.stop()
+    try:
+        lab.world.plane.kubectl(
+            "annotate", "node", "owner", f"{RECLAIM_REQUESTED}=true", f"{RECLAIM_REASON}=java"
+        )
+        _, alive = psutil.wait_procs(shells, timeout=15)
+        assert not alive
+        assert psutil.pid_exists(host.pids["kubelet"])
+        wait_until(
+            lambda: lab.world.get("owner", MACHINES, "owner")["metadata"].get("deletionTimestamp"),
+            seconds=15,
+            what="the Machine is being deleted",
+        )
+        assert lab.world.phases("owner") == {"owner": "EmergencyRemove"}
+    finally:
+        lab.world.stand_in.start()
+    lab.world.wait_for_phases("owner", {"owner": "Disabled"})
+    assert lab.evictions("owner") == {}
+    pod_deleted_at = lab.when("delete", "pods", "owner", "stubborn", IN_CHILD)
+    assert lab.deleted_at("owner", "owner") - pod_deleted_at >= timedelta(seconds=3.4)
+    lab.is_gone("owner", "owner")
 
 
 def test_at_rest_real_nodes_cost_nothing(lab: Lab) -> None:
