@@ -19,8 +19,8 @@ from tests import builders
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.standins import crds
-from tests.standins.clusterapi import Hosts
 from tests.standins.inthread import InThread
+from tests.standins.kubelets import Hosts
 
 ROOT = Path(__file__).parents[2]
 CONTROLLER, PROVIDER, STAND_IN = "test:controller", "test:provider", "test:stand-in"
@@ -182,12 +182,27 @@ def world(
 
     With `hosts` the Nodes are real ones.
     """
-    child = child or plane
     crds.install(plane)
     install(plane)
+    with processes(plane, folder, child, hosts=hosts) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def processes(
+    plane: ControlPlane,
+    folder: Path,
+    child: ControlPlane | None = None,
+    *,
+    stand_in: str = "tests.standins.clusterapi",
+    hosts: Hosts | None = None,
+    groups: Sequence[str] = ADMINS,
+) -> Iterator[World]:
+    """Our processes, in these groups, and a stand-in, where all that they need is installed; stopped at the end."""
+    child = child or plane
 
     def ours(user: str, *command: str) -> Process:
-        kubeconfig = plane.kubeconfig(user, ADMINS)
+        kubeconfig = plane.kubeconfig(user, groups)
         line = [sys.executable, "-m", *command, "--kubeconfig", str(kubeconfig)]
         return Process(line, folder / f"{user.partition(':')[2]}.log")
 
@@ -196,28 +211,27 @@ def world(
         folder,
         ours(CONTROLLER, "fivespot", "controller", "run", "--allow-local-child"),
         ours(PROVIDER, "fivespot", "provider", "run", "time-based"),
-        _stand_in(plane, child, folder, hosts),
+        _stand_in(stand_in, plane, child, folder, hosts),
         child,
     )
-    processes = (running.controller, running.provider, running.stand_in)
-    for process in processes:
+    all_of_them = (running.controller, running.provider, running.stand_in)
+    for process in all_of_them:
         process.start()
     try:
         yield running
     finally:
-        for process in processes:
+        for process in all_of_them:
             process.stop()
 
 
 def _stand_in(
-    plane: ControlPlane, child: ControlPlane, folder: Path, hosts: Hosts | None
+    module: str, plane: ControlPlane, child: ControlPlane, folder: Path, hosts: Hosts | None
 ) -> Process | InThread:
     identities = [cluster.kubeconfig(STAND_IN, ADMINS) for cluster in (plane, child)]
     if hosts is not None:
         # In this process, where the tests have the hosts at hand.
         return InThread(*identities, hosts)
-    command = [sys.executable, "-m", "tests.standins.clusterapi", *map(str, identities)]
-    return Process(command, folder / "stand-in.log")
+    return Process([sys.executable, "-m", module, *map(str, identities)], folder / "stand-in.log")
 
 
 def namespace_with_cluster(

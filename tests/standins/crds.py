@@ -5,12 +5,25 @@ from typing import Any
 
 from tests.controlplane.controlplane import ControlPlane
 
-KINDS = (
-    ("cluster.x-k8s.io", "v1beta2", "Cluster", "clusters"),
-    ("cluster.x-k8s.io", "v1beta2", "Machine", "machines"),
+Kind = tuple[str, str, str, str]
+"""Group, version, kind and plural."""
+
+PROVIDERS: tuple[Kind, ...] = (
     ("bootstrap.cluster.x-k8s.io", "v1beta1", "K0sWorkerConfig", "k0sworkerconfigs"),
     ("infrastructure.cluster.x-k8s.io", "v1beta1", "RemoteMachine", "remotemachines"),
 )
+KINDS: tuple[Kind, ...] = (
+    ("cluster.x-k8s.io", "v1beta2", "Cluster", "clusters"),
+    ("cluster.x-k8s.io", "v1beta2", "Machine", "machines"),
+    *PROVIDERS,
+)
+CLUSTERS: tuple[Kind, ...] = (
+    ("infrastructure.cluster.x-k8s.io", "v1beta1", "RemoteCluster", "remoteclusters"),
+    ("controlplane.cluster.x-k8s.io", "v1beta1", "K0sControlPlane", "k0scontrolplanes"),
+)
+"""What a Cluster refers to, where there is a real Cluster API to look at it."""
+CONTRACT = "v1beta2"
+"""The contract with Cluster API that the stand-ins for its providers keep."""
 
 
 def crd(group: str, version: str, kind: str, plural: str) -> dict[str, Any]:
@@ -20,6 +33,8 @@ def crd(group: str, version: str, kind: str, plural: str) -> dict[str, Any]:
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": f"{plural}.{group}",
+            # How Cluster API finds out in which version it may speak of a provider's kind.
+            "labels": {f"cluster.x-k8s.io/{CONTRACT}": version},
             # Without this the API server keeps the group, *.x-k8s.io being its own, for approved APIs only.
             "annotations": {"api-approved.kubernetes.io": "https://example.com/stand-in"},
         },
@@ -42,9 +57,9 @@ def crd(group: str, version: str, kind: str, plural: str) -> dict[str, Any]:
     }
 
 
-def install(plane: ControlPlane) -> None:
+def install(plane: ControlPlane, kinds: tuple[Kind, ...] = KINDS) -> None:
     """Install them, and wait until they are served."""
-    items = [crd(*kind) for kind in KINDS]
+    items = [crd(*kind) for kind in kinds]
     plane.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    names = [f"crd/{plural}.{group}" for group, _, _, plural in KINDS]
+    names = [f"crd/{plural}.{group}" for group, _, _, plural in kinds]
     plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
