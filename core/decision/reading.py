@@ -193,7 +193,9 @@ def read_capi_machine(document: Mapping[str, Any]) -> CapiMachineView:
         provider_id=_text(spec, "providerID"),
         node_name=_text(_part(status, "nodeRef"), "name"),
         failure=_text(status, "failureReason") or _text(old, "failureReason"),
-        paused_condition=_condition_status(status, "Paused") == "True",
+        # v1beta1 has its own conditions in this place, without a pause among them, and those of v1beta2 beside them.
+        paused_condition="True"
+        in (_condition_status(status, "Paused"), _condition_status(_part(status, "v1beta2"), "Paused")),
     )
 
 

@@ -214,10 +214,13 @@ def test_terminal_failures_are_found_where_each_version_has_them(path: str) -> N
     )
 
 
+@pytest.mark.parametrize(
+    "place", ["status.conditions", "status.v1beta2.conditions"], ids=["v1beta2", "v1beta1"]
+)
 @pytest.mark.parametrize(("status", "paused"), [("True", True), ("False", False), ("Unknown", False)])
-def test_whether_cluster_api_believes_in_a_pause(status: str, paused: bool) -> None:
+def test_whether_cluster_api_believes_in_a_pause(place: str, status: str, paused: bool) -> None:
     conditions = [{"type": "Ready", "status": "True"}, {"type": "Paused", "status": status}]
-    assert reading.read_capi_machine(_capi(**{"status.conditions": conditions})).paused_condition is paused
+    assert reading.read_capi_machine(_capi(**{place: conditions})).paused_condition is paused
 
 
 def test_a_cluster_is_paused_deleting_and_of_a_generation() -> None:
@@ -322,7 +325,7 @@ _FIELDS = st.sampled_from(
     ["metadata", "metadata.labels", "metadata.annotations", "metadata.ownerReferences", "spec", "spec.bootstrap",
      "spec.bootstrap.configRef", "spec.infrastructureRef", "spec.providerID", "spec.taints", "spec.paused",
      "spec.terminationGracePeriodSeconds", "status", "status.conditions", "status.nodeRef", "status.nodeInfo",
-     "status.deprecated", "status.volumesAttached", "status.failureReason", "apiVersion", "kind"]
+     "status.deprecated", "status.v1beta2", "status.volumesAttached", "status.failureReason", "apiVersion", "kind"]
 )  # fmt: skip
 
 
