@@ -216,6 +216,27 @@ def wait_for_going(running: World, namespace: str, kind: str, name: str) -> None
     )
 
 
+def wait_until_out(running: World, namespace: str, name: str) -> None:
+    """Wait until a machine's status knows of no Machine any more."""
+    wait_until(
+        lambda: not running.get(namespace, "sm", name)["status"].get("machineRef"),
+        seconds=60,
+        what=f"{name} is out",
+        every=0.2,
+    )
+
+
+def wait_for_pause(running: World, namespace: str, name: str, *, paused: bool = True) -> None:
+    """Wait until Cluster API says of a Machine that it is paused, or is not."""
+    status = "True" if paused else "False"
+
+    def said() -> bool:
+        conditions = running.get(namespace, MACHINES, name)["status"].get("conditions", [])
+        return any((entry["type"], entry["status"]) == ("Paused", status) for entry in conditions)
+
+    wait_until(said, seconds=20, what=f"Cluster API says Paused={status} of {name}")
+
+
 def set_status(running: World, namespace: str, kind: str, name: str, status: dict[str, Any]) -> None:
     """Merge into the status of an object, as its controller would."""
     patch = json.dumps({"status": status})

@@ -120,15 +120,12 @@ def _created_in(world: World, name: str) -> str:
 def test_a_pause_that_ends_is_told_in_the_old_version_too(world: World) -> None:
     """The controller still speaks the old version, which has this condition elsewhere."""
     namespace, name = "old", "old-1"
-    world.patch(namespace, "clusters.cluster.x-k8s.io", managed.CLUSTER, {"spec": {"paused": True}})
-    wait_until(lambda: _paused(world, namespace, name), seconds=20, what="the Machine is paused")
-    world.patch(namespace, "clusters.cluster.x-k8s.io", managed.CLUSTER, {"spec": {"paused": False}})
-    wait_until(lambda: not _paused(world, namespace, name), seconds=20, what="the Machine is woken")
-
-
-def _paused(world: World, namespace: str, name: str) -> bool:
-    conditions = world.get(namespace, MACHINES, name)["status"].get("conditions", [])
-    return any((c["type"], c["status"]) == ("Paused", "True") for c in conditions)
+    clusters = "clusters.cluster.x-k8s.io"
+    world.patch(namespace, clusters, managed.CLUSTER, {"spec": {"paused": True}})
+    managed.annotate(world, namespace, MACHINES, name, "example.com/note", "look")
+    managed.wait_for_pause(world, namespace, name)
+    world.patch(namespace, clusters, managed.CLUSTER, {"spec": {"paused": False}})
+    managed.wait_for_pause(world, namespace, name, paused=False)
 
 
 def test_a_failure_for_good_is_seen_in_the_old_version_too(world: World) -> None:
