@@ -167,7 +167,8 @@ class ClusterApi:
     def _apply(self, documents: list[dict[str, Any]]) -> None:
         body = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
         # On the server: some are too long for the annotation that kubectl would leave in them.
-        self._plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=body)
+        options = ("--server-side", "--force-conflicts", "--validate=false")
+        self._plane.kubectl("apply", *options, "-f", "-", input=body)
 
 
 def _documents(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from tests.live.product import ADMINS, CONTROLLER, IN_CHILD, PROVIDER, ROOT, Wor
 from tests.standins import crds
 
 CLUSTER: Final = "grid"
+CLUSTERS: Final = "clusters.cluster.x-k8s.io"
 MACHINES: Final = "machines.cluster.x-k8s.io"
 BOOTSTRAPS, HOSTS = "k0sworkerconfigs", "remotemachines"
 CREATED: Final = (MACHINES, BOOTSTRAPS, HOSTS)
@@ -49,52 +50,33 @@ def world(plane: ControlPlane, folder: Path) -> Iterator[World]:
         yield running
 
 
-def namespace_with_cluster(running: World, namespace: str, version: str = "v1beta2") -> None:
-    """A namespace with a Cluster that Cluster API takes for provisioned; the management cluster is its own child."""
-    kubeconfigs = {
-        # Cluster API reads the first, and may do anything; 5-Spot reads the second, and may do what its role says.
-        f"{CLUSTER}-kubeconfig": ADMINS,
-        "for-5spot": (),
-    }
-    running.apply(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        *(_referred_to(namespace, *kind) for kind in crds.CLUSTERS),
-        *(_secret(running, namespace, name, groups) for name, groups in kubeconfigs.items()),
+def namespaces_with_clusters(running: World, *namespaces: str) -> None:
+    """In each a Cluster that Cluster API takes for provisioned; the management cluster is its own child."""
+    running.apply(*(document for namespace in namespaces for document in _with_cluster(running, namespace)))
+    provisioned = "--for=jsonpath={.status.initialization.controlPlaneInitialized}=true"
+    for namespace in namespaces:
+        running.plane.kubectl("wait", CLUSTERS, CLUSTER, "-n", namespace, provisioned, "--timeout=60s")
+
+
+def _with_cluster(running: World, namespace: str) -> Iterator[dict[str, Any]]:
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    # Cluster API reads the first, and may do anything; 5-Spot reads the second, and may do what its role says.
+    yield _secret(
+        namespace, f"{CLUSTER}-kubeconfig", running.child.kubeconfig_text("test:child-admin", ADMINS)
     )
-    for _, _, _, plural in crds.CLUSTERS:
-        running.plane.kubectl(
-            *("patch", plural, CLUSTER, "-n", namespace, "--subresource=status", "--type=merge"),
-            *("-p", json.dumps({"status": _PROVISIONED})),
-        )
-    running.apply(cluster(running.plane, namespace, version))
-    wait_until(
-        lambda: _initialized(running, namespace),
-        seconds=60,
-        what=f"Cluster {namespace}/{CLUSTER} is taken for provisioned",
+    yield _secret(namespace, "for-5spot", running.child.kubeconfig_text(IN_CHILD))
+    meta = {"name": CLUSTER, "namespace": namespace}
+    for group, version, kind, _ in crds.CLUSTERS:
+        yield {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": meta, "status": _PROVISIONED}
+    infrastructure, control_plane = (
+        {"apiGroup": group, "kind": kind, "name": CLUSTER} for group, _, kind, _ in crds.CLUSTERS
     )
-
-
-def machine(namespace: str, name: str, **spec: Any) -> dict[str, Any]:
-    """A machine of the Cluster on the schedule `nights`, with the kubeconfig of least rights."""
-    return product.machine(namespace, name, kubeconfigSecretRef={"name": "for-5spot"}, **spec)
-
-
-def host(key: str, value: str) -> dict[str, Any]:
-    """An `infrastructureSpec` with an annotation."""
-    spec: dict[str, Any] = product.machine("", "")["spec"]["infrastructureSpec"]
-    return {**spec, "metadata": {"annotations": {key: value}}}
-
-
-def cluster(plane: ControlPlane, namespace: str, version: str) -> dict[str, Any]:
-    """The Cluster in either API version: they refer to other objects in shapes of their own."""
-    infrastructure, control_plane = (_reference(namespace, kind, version) for kind in crds.CLUSTERS)
-    port = urlsplit(plane.url).port
-    return {
-        "apiVersion": f"cluster.x-k8s.io/{version}",
+    yield {
+        "apiVersion": "cluster.x-k8s.io/v1beta2",
         "kind": "Cluster",
-        "metadata": {"name": CLUSTER, "namespace": namespace},
+        "metadata": meta,
         "spec": {
-            "controlPlaneEndpoint": {"host": "127.0.0.1", "port": port},
+            "controlPlaneEndpoint": {"host": "127.0.0.1", "port": urlsplit(running.child.url).port},
             "infrastructureRef": infrastructure,
             "controlPlaneRef": control_plane,
         },
@@ -108,41 +90,34 @@ _PROVISIONED: Final = {
 }
 
 
-def _referred_to(namespace: str, group: str, version: str, kind: str, _plural: str) -> dict[str, Any]:
-    return {
-        "apiVersion": f"{group}/{version}",
-        "kind": kind,
-        "metadata": {"name": CLUSTER, "namespace": namespace},
-        "spec": {},
-    }
-
-
-def _reference(namespace: str, kind: crds.Kind, version: str) -> dict[str, str]:
-    group, of_group, name, _ = kind
-    if version == "v1beta1":
-        return {"apiVersion": f"{group}/{of_group}", "kind": name, "name": CLUSTER, "namespace": namespace}
-    return {"apiGroup": group, "kind": name, "name": CLUSTER}
-
-
-def _secret(running: World, namespace: str, name: str, groups: tuple[str, ...]) -> dict[str, Any]:
-    text = running.child.kubeconfig_text(IN_CHILD if not groups else "test:child-admin", groups)
+def _secret(namespace: str, name: str, kubeconfig: str) -> dict[str, Any]:
+    labels = {"cluster.x-k8s.io/cluster-name": CLUSTER}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "cluster.x-k8s.io/secret",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {"cluster.x-k8s.io/cluster-name": CLUSTER},
-        },
-        "data": {"value": base64.b64encode(text.encode()).decode()},
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "data": {"value": base64.b64encode(kubeconfig.encode()).decode()},
     }
 
 
-def _initialized(running: World, namespace: str) -> bool:
-    status = running.get(namespace, "clusters.cluster.x-k8s.io", CLUSTER).get("status", {})
-    done = status.get("initialization", status)
-    return bool(done.get("controlPlaneInitialized") or done.get("controlPlaneReady"))
+def machine(namespace: str, name: str, **spec: Any) -> dict[str, Any]:
+    """A machine of the Cluster on the schedule `nights`, with the kubeconfig of least rights."""
+    return product.machine(namespace, name, kubeconfigSecretRef={"name": "for-5spot"}, **spec)
+
+
+def host(key: str, value: str) -> dict[str, Any]:
+    """An `infrastructureSpec` with an annotation."""
+    spec: dict[str, Any] = product.machine("", "")["spec"]["infrastructureSpec"]
+    return {**spec, "metadata": {"annotations": {key: value}}}
+
+
+def active(running: World, namespace: str, **spec: Any) -> str:
+    """The name of a machine of that namespace, created and Active."""
+    name = f"{namespace}-1"
+    running.apply(product.open_now(namespace), machine(namespace, name, **spec))
+    running.wait_for_phases(namespace, {name: "Active"})
+    return name
 
 
 def open_schedule(running: World, namespace: str, *names: str) -> None:

@@ -16,12 +16,18 @@ from tests.clusterapi.pytest_plugin import MakeClusterApi
 from tests.controlplane.pytest_plugin import StartControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.live import managed, product
-from tests.live.managed import BOOTSTRAPS, CLUSTER, CREATED, HOSTS, MACHINES, USERS, machine
+from tests.live.managed import BOOTSTRAPS, CLUSTER, CLUSTERS, CREATED, HOSTS, MACHINES, USERS, machine
 from tests.live.product import CONTROLLER, IN_CHILD, World
 from tests.standins.providers import HOST, NEVER_JOINS, NEVER_LETS_GO
 
-CLUSTERS = "clusters.cluster.x-k8s.io"
 BOUNDS = {"gracefulShutdownTimeout": "3m", "nodeDrainTimeout": "2m"}
+NAMESPACES = (
+    *("life", "killed", "doomed", "pause", "awake", "unborn", "returned", "slow", "failed", "survivor"),
+    *("vanished", "again", "orphan", "rest"),
+    *(f"{test}-{kind.partition('.')[0]}" for test in ("noted", "held") for kind in (*CREATED, "sm")),
+    *(f"cascade-{cascade}" for cascade in ("background", "foreground", "orphan")),
+)
+"""One for each test: a schedule, a pause and the end of a Cluster concern all of its machines."""
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +42,7 @@ def world(
         api.start()
         managed.install(plane)
         with managed.world(plane, tmp_path_factory.mktemp("product")) as running:
+            managed.namespaces_with_clusters(running, *NAMESPACES)
             yield running
 
 
@@ -43,11 +50,9 @@ def world(
 
 
 def test_a_machine_comes_runs_is_drained_and_goes(world: World) -> None:
-    namespace, name = "life", "life-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name, **BOUNDS))
+    namespace = "life"
     begun = datetime.now(UTC)
-    managed.open_schedule(world, namespace, name)
+    name = managed.active(world, namespace, **BOUNDS)
     found = world.get(namespace, MACHINES, name)
     assert found["status"]["phase"] == "Running"
     _it_refers_to_its_host_and_bounds_its_end(found)
@@ -112,10 +117,8 @@ def _only_the_machine_was_deleted_after_the_drain(world: World, begun: datetime)
 
 
 def test_a_killed_machine_goes_at_once_with_its_pods(world: World) -> None:
-    namespace, name = "killed", "killed-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "killed"
+    name = managed.active(world, namespace)
     world.apply(managed.pod(namespace, "work", name))
     begun = datetime.now(UTC)
     world.patch(namespace, "sm", name, {"spec": {"killSwitch": True}})
@@ -130,10 +133,8 @@ def test_a_killed_machine_goes_at_once_with_its_pods(world: World) -> None:
 
 def test_a_cluster_that_is_deleted_takes_its_machines_with_it(world: World) -> None:
     """Cluster API waits for Machines that have another controller, and never deletes their Nodes."""
-    namespace, name = "doomed", "doomed-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "doomed"
+    name = managed.active(world, namespace)
     world.apply(managed.pod(namespace, "work", name))
     begun = datetime.now(UTC)
     world.plane.kubectl("delete", CLUSTERS, CLUSTER, "-n", namespace, "--timeout=60s")
@@ -150,10 +151,8 @@ def test_a_cluster_that_is_deleted_takes_its_machines_with_it(world: World) -> N
 
 def test_a_paused_cluster_keeps_its_machines_and_one_that_is_unpaused_is_woken(world: World) -> None:
     """Cluster API wakes nobody when a Cluster is unpaused: the Machine would go minutes later."""
-    namespace, name = "pause", "pause-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "pause"
+    name = managed.active(world, namespace)
     before = managed.uids(world, namespace, name)
     begun = datetime.now(UTC)
     world.patch(namespace, CLUSTERS, CLUSTER, {"spec": {"paused": True}})
@@ -175,10 +174,8 @@ def test_a_paused_cluster_keeps_its_machines_and_one_that_is_unpaused_is_woken(w
 
 
 def test_a_machine_that_stood_through_a_pause_is_woken_without_a_removal(world: World) -> None:
-    namespace, name = "awake", "awake-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "awake"
+    name = managed.active(world, namespace)
     world.patch(namespace, CLUSTERS, CLUSTER, {"spec": {"paused": True}})
     # Nobody is woken by a pause either: something has to happen meanwhile.
     managed.annotate(world, namespace, MACHINES, name, "example.com/note", "look")
@@ -193,10 +190,7 @@ def test_a_machine_that_stood_through_a_pause_is_woken_without_a_removal(world: 
 @pytest.mark.parametrize("kind", [MACHINES, "sm"])
 def test_the_annotation_of_a_pause_is_waited_for(world: World, kind: str) -> None:
     namespace = f"noted-{kind.partition('.')[0]}"
-    name = f"{namespace}-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    name = managed.active(world, namespace)
     before = managed.uids(world, namespace, name)
     # Any value pauses.
     managed.annotate(world, namespace, kind, name, PAUSED, "false")
@@ -209,7 +203,6 @@ def test_the_annotation_of_a_pause_is_waited_for(world: World, kind: str) -> Non
 
 def test_nothing_is_created_for_a_paused_machine(world: World) -> None:
     namespace, name = "unborn", "unborn-1"
-    managed.namespace_with_cluster(world, namespace)
     paused = machine(namespace, name)
     paused["metadata"]["annotations"] = {PAUSED: ""}
     world.apply(product.open_now(namespace), paused)
@@ -225,10 +218,8 @@ def test_nothing_is_created_for_a_paused_machine(world: World) -> None:
 
 def test_a_host_that_comes_back_is_emptied_before_its_node_can_be_taken_for_the_new_one(world: World) -> None:
     """Cluster API would take a Node with the same provider id for the new Machine's, and never change its mind."""
-    namespace, name = "returned", "returned-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "returned"
+    name = managed.active(world, namespace)
     node = world.get(namespace, "node", name)
     managed.close_schedule(world, namespace, name)
     _switch_on_again(world, node, managed.pod(namespace, "work", name))
@@ -255,10 +246,8 @@ def _switch_on_again(world: World, node: dict[str, Any], pod: dict[str, Any]) ->
 
 def test_a_node_that_is_slow_to_go_is_waited_for(world: World) -> None:
     """Cluster API asks for its deletion and goes on; a new Machine would find the old Node."""
-    namespace, name = "slow", "slow-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "slow"
+    name = managed.active(world, namespace)
     stale = managed.uids(world, namespace, name)["node"]
     world.patch(namespace, "node", name, {"metadata": {"finalizers": ["example.com/inventory"]}})
     world.apply(product.closed_now(namespace))
@@ -276,7 +265,6 @@ def test_a_node_that_is_slow_to_go_is_waited_for(world: World) -> None:
 
 def test_a_failure_for_good_is_reported_though_cluster_api_has_no_phase_for_it(world: World) -> None:
     namespace, name = "failed", "failed-1"
-    managed.namespace_with_cluster(world, namespace)
     never = managed.host(HOST, NEVER_JOINS)
     world.apply(product.open_now(namespace), machine(namespace, name, infrastructureSpec=never))
     wait_until(lambda: world.get(namespace, HOSTS, name), seconds=30, what="the host's object is there")
@@ -293,10 +281,8 @@ def test_a_failure_for_good_is_reported_though_cluster_api_has_no_phase_for_it(w
 
 
 def test_a_failure_of_a_machine_whose_node_is_ready_changes_nothing(world: World) -> None:
-    namespace, name = "survivor", "survivor-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "survivor"
+    name = managed.active(world, namespace)
     managed.set_status(world, namespace, HOSTS, name, {"failureReason": "UpdateError"})
     wait_until(
         lambda: world.get(namespace, MACHINES, name)["status"].get("deprecated", {}).get("v1beta1", {}),
@@ -311,10 +297,8 @@ def test_a_failure_of_a_machine_whose_node_is_ready_changes_nothing(world: World
 
 
 def test_a_machine_that_somebody_deletes_is_created_again(world: World) -> None:
-    namespace, name = "vanished", "vanished-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "vanished"
+    name = managed.active(world, namespace)
     before = managed.uids(world, namespace, name)
     world.plane.kubectl("delete", MACHINES, name, "-n", namespace, "--timeout=60s")
     wait_until(
@@ -328,10 +312,8 @@ def test_a_machine_that_somebody_deletes_is_created_again(world: World) -> None:
 
 
 def test_a_machine_that_is_still_going_is_waited_for_when_the_schedule_opens_again(world: World) -> None:
-    namespace, name = "again", "again-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "again"
+    name = managed.active(world, namespace)
     before = managed.uids(world, namespace, name)
     managed.annotate(world, namespace, HOSTS, name, HOST, NEVER_LETS_GO)
     world.apply(product.closed_now(namespace))
@@ -351,10 +333,8 @@ def test_a_machine_that_is_still_going_is_waited_for_when_the_schedule_opens_aga
 
 
 def test_an_orphan_of_ours_is_taken_up_and_taken_out(world: World) -> None:
-    namespace, name = "orphan", "orphan-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = "orphan"
+    name = managed.active(world, namespace)
     before = managed.uids(world, namespace, name)
     world.controller.stop()
     _forget_status(world, namespace, name)
@@ -382,7 +362,6 @@ def _forget_status(world: World, namespace: str, name: str) -> None:
 def test_a_name_that_somebody_else_holds_is_left_to_them(world: World, kind: str) -> None:
     namespace = f"held-{kind.partition('.')[0]}"
     name = f"{namespace}-1"
-    managed.namespace_with_cluster(world, namespace)
     theirs = _theirs(namespace, name, kind)
     world.apply(theirs)
     before = world.get(namespace, kind, name)["metadata"]["uid"]
@@ -427,20 +406,15 @@ def test_a_deleted_object_takes_its_machine_out_whatever_the_garbage_collector_d
     world: World, cascade: str
 ) -> None:
     """In the foreground it deletes the Machine before us and strips owners; with orphan it strips all of them."""
-    namespace, name = f"cascade-{cascade}", f"cascade-{cascade}-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    namespace = f"cascade-{cascade}"
+    name = managed.active(world, namespace)
     world.plane.kubectl("delete", "sm", name, "-n", namespace, f"--cascade={cascade}", "--timeout=60s")
     managed.require_nothing_left(world, namespace, name)
 
 
 def test_at_rest_nobody_of_ours_writes_or_reads_anything(world: World) -> None:
     """Twenty seconds after all of the above, with a machine that runs: no write, and no read but watches."""
-    namespace, name = "rest", "rest-1"
-    managed.namespace_with_cluster(world, namespace)
-    world.apply(machine(namespace, name))
-    managed.open_schedule(world, namespace, name)
+    managed.active(world, "rest")
 
     def last_seconds(seconds: float) -> list[dict[str, Any]]:
         since = datetime.now(UTC).timestamp() - seconds

@@ -21,13 +21,13 @@ CLUSTERS: tuple[Kind, ...] = (
     ("infrastructure.cluster.x-k8s.io", "v1beta1", "RemoteCluster", "remoteclusters"),
     ("controlplane.cluster.x-k8s.io", "v1beta1", "K0sControlPlane", "k0scontrolplanes"),
 )
-"""What a Cluster refers to, where there is a real Cluster API to look at it."""
+"""What a Cluster refers to, where there is a real Cluster API to look at it. Nobody reconciles them: a status can be created."""
 CONTRACT = "v1beta2"
 """The contract with Cluster API that the stand-ins for its providers keep."""
 
 
-def crd(group: str, version: str, kind: str, plural: str) -> dict[str, Any]:
-    """One open CRD."""
+def crd(group: str, version: str, kind: str, plural: str, *, status: bool = True) -> dict[str, Any]:
+    """One open CRD; `status` says whether the status is a sub-resource."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -47,7 +47,7 @@ def crd(group: str, version: str, kind: str, plural: str) -> dict[str, Any]:
                     "name": version,
                     "served": True,
                     "storage": True,
-                    "subresources": {"status": {}},
+                    "subresources": {"status": {}} if status else {},
                     "schema": {
                         "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
                     },
@@ -59,7 +59,7 @@ def crd(group: str, version: str, kind: str, plural: str) -> dict[str, Any]:
 
 def install(plane: ControlPlane, kinds: tuple[Kind, ...] = KINDS) -> None:
     """Install them, and wait until they are served."""
-    items = [crd(*kind) for kind in kinds]
+    items = [crd(*kind, status=kind not in CLUSTERS) for kind in kinds]
     plane.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     names = [f"crd/{plural}.{group}" for group, _, _, plural in kinds]
     plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)

@@ -1,4 +1,4 @@
-"""Cluster API that comes late, speaks an old version, is upgraded, and is taken away, while the controller runs."""
+"""Cluster API that comes late, speaks an old version, is upgraded, and is taken away; a fleet restored from a backup."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,7 +12,8 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.pytest_plugin import StartControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.live import managed, product
-from tests.live.managed import BOOTSTRAPS, HOSTS, MACHINES, machine
+from tests.live.backups import Backup
+from tests.live.managed import BOOTSTRAPS, CLUSTER, CLUSTERS, CREATED, HOSTS, MACHINES, machine
 from tests.live.product import CONTROLLER, IN_CHILD, World
 from tests.standins.providers import HOST, NEVER_JOINS
 
@@ -52,7 +53,7 @@ def test_without_cluster_api_the_controller_waits_and_goes_on_when_it_comes(
     assert world.get(namespace, HOSTS) == world.get(namespace, BOOTSTRAPS) == []
     api.install()
     api.start()
-    managed.namespace_with_cluster(world, namespace)
+    managed.namespaces_with_clusters(world, namespace)
     # A kind that is not there is looked for every half a minute.
     world.wait_for_phases(namespace, {name: "Active"}, seconds=90)
     assert _created_in(world, name) == NEW
@@ -63,7 +64,7 @@ def test_where_only_the_old_version_is_served_a_machine_lives_in_it_and_an_upgra
     world: World, api: ClusterApi
 ) -> None:
     namespace, name = "old", "old-1"
-    managed.namespace_with_cluster(world, namespace)
+    managed.namespaces_with_clusters(world, namespace)
     api.install(served=[OLD])
     world.apply(product.open_now(namespace), machine(namespace, name))
     found = wait_until(
@@ -120,11 +121,10 @@ def _created_in(world: World, name: str) -> str:
 def test_a_pause_that_ends_is_told_in_the_old_version_too(world: World) -> None:
     """The controller still speaks the old version, which has this condition elsewhere."""
     namespace, name = "old", "old-1"
-    clusters = "clusters.cluster.x-k8s.io"
-    world.patch(namespace, clusters, managed.CLUSTER, {"spec": {"paused": True}})
+    world.patch(namespace, CLUSTERS, CLUSTER, {"spec": {"paused": True}})
     managed.annotate(world, namespace, MACHINES, name, "example.com/note", "look")
     managed.wait_for_pause(world, namespace, name)
-    world.patch(namespace, clusters, managed.CLUSTER, {"spec": {"paused": False}})
+    world.patch(namespace, CLUSTERS, CLUSTER, {"spec": {"paused": False}})
     managed.wait_for_pause(world, namespace, name, paused=False)
 
 
@@ -176,3 +176,108 @@ def test_when_cluster_api_is_taken_away_everything_is_held(world: World, api: Cl
     world.wait_for_phases(namespace, {name: "Inactive"}, seconds=90)
     managed.require_nothing_left(world, namespace, name)
     assert before[MACHINES] is not None
+
+
+# A fleet restored from a backup: docs/operating.md says in what order
+
+
+@pytest.fixture
+def lost(world: World, request: pytest.FixtureRequest) -> tuple[str, Backup, dict[str, Any]]:
+    """A namespace whose fleet was running when all of its objects were lost, a backup, and the Nodes of before."""
+    namespace = str(request.param)
+    names = [f"{namespace}-{number}" for number in range(3)]
+    managed.namespaces_with_clusters(world, namespace)
+    world.apply(*(machine(namespace, name) for name in names))
+    managed.open_schedule(world, namespace, *names)
+    world.patch(namespace, CLUSTERS, CLUSTER, {"spec": {"paused": True}})
+    backup = Backup.taken(world, namespace)
+    nodes = {name: managed.uids(world, namespace, name)["node"] for name in names}
+    backup.lose(world)
+    return namespace, backup, nodes
+
+
+@pytest.mark.parametrize("lost", ["restored"], indirect=True)
+def test_a_fleet_is_restored_under_owners_that_are_there(
+    world: World, lost: tuple[str, Backup, dict[str, Any]]
+) -> None:
+    """The garbage collector runs all the time, and has nothing to collect."""
+    namespace, backup, nodes = lost
+    begun = datetime.now(UTC)
+    backup.restore(world, "sm")
+    backup.restore(world, BOOTSTRAPS, HOSTS, MACHINES, owners=True)
+    _it_runs_as_before(world, namespace, nodes)
+    backup.restore(world, "tbss")
+    world.patch(namespace, CLUSTERS, CLUSTER, {"spec": {"paused": False}})
+    _cluster_api_has_taken_it_up(world, namespace, nodes)
+    _it_runs_as_before(world, namespace, nodes)
+    assert _deletions(world, namespace, begun) == []
+    managed.close_schedule(world, namespace, *nodes)
+
+
+@pytest.mark.parametrize("lost", ["rescued"], indirect=True)
+def test_owners_of_unknown_uid_are_put_right_while_the_garbage_collector_is_away(
+    world: World, lost: tuple[str, Backup, dict[str, Any]]
+) -> None:
+    """In a pause too. It would take objects whose owners have other uids for orphans, and is faster than anybody."""
+    namespace, backup, nodes = lost
+    begun = datetime.now(UTC)
+    world.plane.kill("kube-controller-manager")
+    backup.restore(world, MACHINES, BOOTSTRAPS, HOSTS)
+    backup.restore(world, "sm")
+    _it_runs_as_before(world, namespace, nodes)
+    for kind in CREATED:
+        wait_until(
+            lambda of=kind: _owned(world, namespace, of), seconds=30, what=f"owners of {kind} are right"
+        )
+    world.plane.restart("kube-controller-manager")
+    backup.restore(world, "tbss")
+    world.patch(namespace, CLUSTERS, CLUSTER, {"spec": {"paused": False}})
+    _cluster_api_has_taken_it_up(world, namespace, nodes)
+    _it_runs_as_before(world, namespace, nodes)
+    assert _deletions(world, namespace, begun) == []
+    managed.close_schedule(world, namespace, *nodes)
+
+
+def _it_runs_as_before(world: World, namespace: str, nodes: dict[str, Any]) -> None:
+    world.wait_for_phases(namespace, dict.fromkeys(nodes, "Active"))
+    assert {name: managed.uids(world, namespace, name)["node"] for name in nodes} == nodes
+
+
+def _cluster_api_has_taken_it_up(world: World, namespace: str, nodes: dict[str, Any]) -> None:
+    """Its Machines are Running, and it is the controller of their hosts again, once nobody else is."""
+    for name in nodes:
+        wait_until(
+            lambda of=name: world.get(namespace, MACHINES, of).get("status", {}).get("phase") == "Running",
+            seconds=60,
+            what=f"Machine {name} runs",
+        )
+        uid = world.get(namespace, MACHINES, name)["metadata"]["uid"]
+        for kind in (HOSTS, BOOTSTRAPS):
+            owners = world.get(namespace, kind, name)["metadata"]["ownerReferences"]
+            assert [owner["uid"] for owner in owners if owner["kind"] == "Machine"] == [uid]
+
+
+def _owned(world: World, namespace: str, kind: str) -> bool:
+    """Whether every object of a kind has the ScheduledMachine of its name as an owner, by its uid."""
+    uids = {sm["metadata"]["name"]: sm["metadata"]["uid"] for sm in world.get(namespace, "sm")}
+    found = {
+        item["metadata"]["name"]: owner["uid"]
+        for item in world.get(namespace, kind)
+        for owner in item["metadata"]["ownerReferences"]
+        if owner["kind"] == "ScheduledMachine"
+    }
+    return found == uids
+
+
+def _deletions(world: World, namespace: str, since: datetime) -> list[dict[str, Any]]:
+    """Whatever anybody deleted of what makes up the fleet."""
+    start = f"{since:%Y-%m-%dT%H:%M:%S.%f}Z"
+    kinds = {kind.partition(".")[0] for kind in CREATED} | {"nodes", "scheduledmachines"}
+    return [
+        event
+        for event in world.plane.audit_events()
+        if event["verb"] == "delete"
+        and event["objectRef"].get("resource") in kinds
+        and event["objectRef"].get("name", "").startswith(f"{namespace}-")
+        and event["requestReceivedTimestamp"] >= start
+    ]
