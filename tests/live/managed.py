@@ -54,8 +54,7 @@ def namespaces_with_clusters(running: World, *namespaces: str) -> None:
     """In each a Cluster that Cluster API takes for provisioned; the management cluster is its own child."""
     running.apply(*(document for namespace in namespaces for document in _with_cluster(running, namespace)))
     provisioned = "--for=jsonpath={.status.initialization.controlPlaneInitialized}=true"
-    for namespace in namespaces:
-        running.plane.kubectl("wait", CLUSTERS, CLUSTER, "-n", namespace, provisioned, "--timeout=60s")
+    running.plane.kubectl("wait", CLUSTERS, "--all", "-A", provisioned, "--timeout=60s")
 
 
 def _with_cluster(running: World, namespace: str) -> Iterator[dict[str, Any]]:

@@ -24,8 +24,8 @@ BOUNDS = {"gracefulShutdownTimeout": "3m", "nodeDrainTimeout": "2m"}
 NAMESPACES = (
     *("life", "killed", "doomed", "pause", "awake", "unborn", "returned", "slow", "failed", "survivor"),
     *("vanished", "again", "orphan", "rest"),
-    *(f"{test}-{kind.partition('.')[0]}" for test in ("noted", "held") for kind in (*CREATED, "sm")),
-    *(f"cascade-{cascade}" for cascade in ("background", "foreground", "orphan")),
+    *("noted-machines", "noted-sm", "held-machines", "held-k0sworkerconfigs", "held-remotemachines"),
+    *("cascade-background", "cascade-foreground", "cascade-orphan"),
 )
 """One for each test: a schedule, a pause and the end of a Cluster concern all of its machines."""
 
