@@ -103,9 +103,11 @@ def _relay(listeners: Listeners) -> None:
 
 
 async def _serve(listeners: Listeners) -> None:
-    for port, listener in listeners.items():
+    servers = [
         await asyncio.start_server(_passing_on_to(port), sock=listener)
-    await asyncio.Event().wait()
+        for port, listener in listeners.items()
+    ]
+    await asyncio.gather(*(server.serve_forever() for server in servers))
 
 
 def _passing_on_to(port: int) -> Callable[..., object]:

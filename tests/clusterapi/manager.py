@@ -1,11 +1,10 @@
-"""Cluster API's core manager at work in a control plane: installed, started, killed, started again, taken away."""
+"""Cluster API's core manager at work in a control plane, with its kinds and webhooks."""
 
 from __future__ import annotations
 
 import base64
 import json
-import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -21,9 +20,8 @@ from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import SupervisedProcesses
 from tests.controlplane.waiting import wait_until
 
-USER: Final = "test:cluster-api"
-GROUP: Final = "cluster.x-k8s.io"
 BOTH: Final = ("v1beta1", "v1beta2")
+"""The versions of its own kinds, and of its contracts with providers."""
 
 _START_SECONDS: Final = 90.0
 _NAME: Final = "cluster-api"
@@ -37,14 +35,12 @@ class ClusterApi:
 
     Args:
         found: the program and its CRDs (`binaries.find_or_build`).
-        plane: the management cluster; the child clusters too, unless `children` says otherwise.
-        children: other control planes that it has to reach.
+        plane: the management cluster, which is its own child: from its network the manager reaches no other.
     """
 
-    def __init__(self, found: Found, plane: ControlPlane, children: Iterable[ControlPlane] = ()) -> None:
+    def __init__(self, found: Found, plane: ControlPlane) -> None:
         self._found = found
         self._plane = plane
-        self._outward = sorted({_port(reached) for reached in (plane, *children)})
         self._webhooks, self._health = free_ports(2)
         self._processes = SupervisedProcesses()
 
@@ -56,34 +52,13 @@ class ClusterApi:
     ) -> None:
         self.stop()
 
-    @property
-    def port(self) -> int:
-        """Where its webhooks are answered."""
-        return self._webhooks
-
-    @property
-    def pid(self) -> int:
-        """The manager's process, as last started."""
-        return self._processes.pids[_NAME]
-
     def install(self, served: Iterable[str] = BOTH) -> None:
         """Its CRDs, of which only these versions are served, and its webhooks; waits until the kinds are there."""
-        definitions = [
-            self._definition(document, set(served)) for document in self._documents(self._found.crds)
-        ]
+        definitions = [self._definition(document, set(served)) for document in _documents(self._found.crds)]
         self._apply(definitions)
         names = [f"crd/{definition['metadata']['name']}" for definition in definitions]
         self._plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
-        self._apply([self._configuration(document) for document in self._documents(self._found.webhooks)])
-
-    def uninstall(self) -> None:
-        """Take the kinds away, and all objects of them; a manager that runs loses what it watches."""
-        for document in map(self._configuration, self._documents(self._found.webhooks)):
-            self._plane.kubectl(
-                "delete", document["kind"], document["metadata"]["name"], "--ignore-not-found"
-            )
-        names = [document["metadata"]["name"] for document in self._documents(self._found.crds)]
-        self._plane.kubectl("delete", "crd", "--ignore-not-found", "--timeout=60s", *names)
+        self._apply([self._configuration(document) for document in _documents(self._found.webhooks)])
 
     def start(self) -> None:
         """Start the manager, and wait until it works.
@@ -103,10 +78,6 @@ class ClusterApi:
         except TimeoutError as error:
             raise ControlPlaneFailed(f"{error}:\n{self.log()}") from error
 
-    def kill(self) -> None:
-        """Kill the manager, as a power cut would, and wait until it is dead."""
-        self._processes.end(_NAME, signal.SIGKILL)
-
     def stop(self) -> None:
         """End the manager; what is installed stays. A second call does nothing."""
         self._processes.close()
@@ -120,9 +91,9 @@ class ClusterApi:
         return [
             *LOOPBACK,
             *("--inward", str(self._webhooks), str(self._health)),
-            *("--outward", *map(str, self._outward)),
+            *("--outward", str(urlsplit(plane.url).port)),
             *("--", str(self._found.program)),
-            f"--kubeconfig={plane.kubeconfig(USER, ['system:masters'])}",
+            f"--kubeconfig={plane.kubeconfig('test:cluster-api', ['system:masters'])}",
             f"--webhook-port={self._webhooks}",
             # The API server's own certificate: it is for 127.0.0.1 too.
             f"--webhook-cert-dir={plane.folder}",
@@ -136,13 +107,10 @@ class ClusterApi:
             "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
         ]
 
-    def _documents(self, path: Path) -> list[dict[str, Any]]:
-        return list(_documents(sorted(path.glob("*.yaml")) if path.is_dir() else [path]))
-
     def _definition(self, document: dict[str, Any], served: set[str]) -> dict[str, Any]:
         """A CRD as Cluster API's own manifests have it, but for where the webhook is."""
         document["metadata"].setdefault("labels", {}).update(
-            {f"{GROUP}/{contract}": contract for contract in BOTH}
+            {f"cluster.x-k8s.io/{contract}": contract for contract in BOTH}
         )
         versions = document["spec"]["versions"]
         for version in versions:
@@ -171,12 +139,7 @@ class ClusterApi:
         self._plane.kubectl("apply", *options, "-f", "-", input=body)
 
 
-def _documents(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    for path in paths:
-        yield from yaml.load_all(path.read_text(), Loader=_LOADER)
-
-
-def _port(plane: ControlPlane) -> int:
-    port = urlsplit(plane.url).port
-    assert port is not None
-    return port
+def _documents(path: Path) -> list[dict[str, Any]]:
+    """What a YAML file holds, or all of a folder."""
+    paths = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    return [document for one in paths for document in yaml.load_all(one.read_text(), Loader=_LOADER)]

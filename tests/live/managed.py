@@ -149,7 +149,7 @@ def wait_for_reason(running: World, namespace: str, name: str, reason: str) -> s
             every=0.2,
         )
     except TimeoutError as error:
-        raise AssertionError(f"{error}: {running.get(namespace, 'sm', name)['status']}") from error
+        raise AssertionError(f"{error}: {running.get(namespace, 'sm', name).get('status')}") from error
 
 
 def _message(condition: dict[str, Any], reason: str) -> str:

@@ -1,5 +1,6 @@
 """Cluster API that comes late, speaks an old version, is upgraded, and is taken away; a fleet restored from a backup."""
 
+import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -42,6 +43,16 @@ def world(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield running
 
 
+@contextlib.contextmanager
+def _served(api: ClusterApi, *versions: str) -> Iterator[None]:
+    """Only these versions are served for a while; then both are again."""
+    api.install(served=versions)
+    try:
+        yield
+    finally:
+        api.install()
+
+
 def test_without_cluster_api_the_controller_waits_and_goes_on_when_it_comes(
     world: World, api: ClusterApi
 ) -> None:
@@ -65,16 +76,15 @@ def test_where_only_the_old_version_is_served_a_machine_lives_in_it_and_an_upgra
 ) -> None:
     namespace, name = "old", "old-1"
     managed.namespaces_with_clusters(world, namespace)
-    api.install(served=[OLD])
-    world.apply(product.open_now(namespace), machine(namespace, name))
-    found = wait_until(
-        lambda: _in(OLD, world, namespace, name), seconds=60, what="the Machine is there", every=0.2
-    )
-    assert _created_in(world, name) == OLD
-    _it_refers_to_its_host_as_the_old_version_does(found, namespace)
+    with _served(api, OLD):
+        world.apply(product.open_now(namespace), machine(namespace, name))
+        found = wait_until(
+            lambda: _in(OLD, world, namespace, name), seconds=60, what="the Machine is there", every=0.2
+        )
+        assert _created_in(world, name) == OLD
+        _it_refers_to_its_host_as_the_old_version_does(found, namespace)
 
     # Cluster API's manager speaks the new version only. Our controller looks for a better one every five minutes.
-    api.install()
     world.wait_for_phases(namespace, {name: "Active"})
     found = world.get(namespace, MACHINES, name)
     reference = {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "RemoteMachine", "name": name}
@@ -144,38 +154,34 @@ def test_when_the_old_version_is_withdrawn_the_controller_goes_on_in_the_new_one
 ) -> None:
     namespace, name = "old", "old-1"
     before = managed.uids(world, namespace, name)
-    api.install(served=[NEW])
-    managed.close_schedule(world, namespace, name)
-    managed.open_schedule(world, namespace, name)
-    assert not {*before.values(), None} & {*managed.uids(world, namespace, name).values()}
-    assert _created_in(world, name) == NEW
-    api.install()
+    with _served(api, NEW):
+        managed.close_schedule(world, namespace, name)
+        managed.open_schedule(world, namespace, name)
+        assert not {*before.values(), None} & {*managed.uids(world, namespace, name).values()}
+        assert _created_in(world, name) == NEW
 
 
 def test_when_cluster_api_is_taken_away_everything_is_held(world: World, api: ClusterApi) -> None:
     """Not served any more says nothing about Machines: they are neither gone nor to be created again."""
     namespace, name = "old", "old-1"
-    before = managed.uids(world, namespace, name)
     begun = datetime.now(UTC)
-    api.install(served=[])
-    managed.wait_for_reason(world, namespace, name, "ReferencesInvalid")
-    world.apply(product.closed_now(namespace))
-    wait_until(
-        lambda: world.get(namespace, "sm", name)["status"]["inSchedule"] is False,
-        seconds=30,
-        what="the schedule has closed",
-    )
-    assert world.writes(IN_CHILD, since=begun) == []
-    changed = {(e["objectRef"]["resource"], e["verb"]) for e in world.writes(CONTROLLER, since=begun)}
-    assert changed == {("scheduledmachines", "patch")}
-    assert world.controller.popen is not None
-    assert world.controller.popen.poll() is None
+    with _served(api):
+        managed.wait_for_reason(world, namespace, name, "ReferencesInvalid")
+        world.apply(product.closed_now(namespace))
+        wait_until(
+            lambda: world.get(namespace, "sm", name)["status"]["inSchedule"] is False,
+            seconds=30,
+            what="the schedule has closed",
+        )
+        assert world.writes(IN_CHILD, since=begun) == []
+        changed = {(e["objectRef"]["resource"], e["verb"]) for e in world.writes(CONTROLLER, since=begun)}
+        assert changed == {("scheduledmachines", "patch")}
+        assert world.controller.popen is not None
+        assert world.controller.popen.poll() is None
 
-    api.install()
     # A kind that is not there is looked for every half a minute.
     world.wait_for_phases(namespace, {name: "Inactive"}, seconds=90)
     managed.require_nothing_left(world, namespace, name)
-    assert before[MACHINES] is not None
 
 
 # A fleet restored from a backup: docs/operating.md says in what order
