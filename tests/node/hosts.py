@@ -43,12 +43,12 @@ class RealHosts:
         for name in tuple(self.nodes):
             self._stop(name)
 
-    async def join(self, name: str, provider_id: str) -> None:
+    async def switch_on(self, name: str, provider_id: str) -> None:
         """Start its kubelet, unless it runs; the Node is registered then."""
         if name not in self.nodes:
             await asyncio.to_thread(self._start, name, provider_id)
 
-    async def leave(self, name: str) -> None:
+    async def switch_off(self, name: str) -> None:
         """Stop what runs on it, if anything does."""
         await asyncio.to_thread(self._stop, name)
 

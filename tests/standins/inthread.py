@@ -6,15 +6,17 @@ import asyncio
 from pathlib import Path
 from threading import Event, Thread
 
-from tests.standins import clusterapi
-from tests.standins.clusterapi import Hosts
+from tests.standins.clusterapi import StandIn
+from tests.standins.kubelets import Hosts
+from tests.standins.working import work
 
 
 class InThread:
     """Started and stopped as a process is."""
 
     def __init__(self, management: Path, child: Path, hosts: Hosts) -> None:
-        self._arguments = (management, child, hosts)
+        self._clusters = (management, child)
+        self._hosts = hosts
         self._thread: Thread | None = None
         self._started = Event()
 
@@ -36,5 +38,11 @@ class InThread:
     async def _run(self) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._started.set()
-        async with clusterapi.running(*self._arguments):
-            await self._stopping.wait()
+        working = asyncio.ensure_future(
+            work(*self._clusters, lambda gateway, child: [StandIn(gateway, child, self._hosts)])
+        )
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        for task in (working, stopping):
+            task.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from datetime import UTC, datetime
+from typing import Protocol
 
 from fivespot.adapters.kube.errors import AlreadyExists, ApiError, NotFound
 from fivespot.adapters.kube.gateway import Gateway
@@ -11,6 +12,16 @@ from tests.standins.working import Worker
 
 LEASE_NAMESPACE = "kube-node-lease"
 HEARTBEAT = 10.0
+
+
+class Hosts(Protocol):
+    """What a provider has power over. Both may be asked again for what is done."""
+
+    async def switch_on(self, name: str, provider_id: str) -> None:
+        """A host's kubelet starts; return when its Node is registered."""
+
+    async def switch_off(self, name: str) -> None:
+        """It ends, and the host's pods with it; the Node object stays."""
 
 
 class Kubelets(Worker):

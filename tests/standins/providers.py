@@ -11,7 +11,7 @@ from typing import Any
 from fivespot.adapters.kube.errors import AlreadyExists, NotFound
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import SECRETS, Object, Resource
-from tests.standins.kubelets import Kubelets
+from tests.standins.kubelets import Hosts, Kubelets
 from tests.standins.working import Worker, serve
 
 BOOTSTRAPS = Resource(
@@ -37,10 +37,10 @@ def provider_id(namespace: str, name: str) -> str:
 class Providers(Worker):
     """Reconciles bootstrap and infrastructure objects of the management cluster; their kubelets are in the child."""
 
-    def __init__(self, gateway: Gateway, kubelets: Kubelets) -> None:
+    def __init__(self, gateway: Gateway, hosts: Hosts) -> None:
         super().__init__((gateway, BOOTSTRAPS), (gateway, HOSTS))
         self._gateway = gateway
-        self._kubelets = kubelets
+        self._hosts = hosts
         self._joins: dict[str, float] = {}
 
     async def look_at(self, resource: Resource, body: Object) -> None:
@@ -93,7 +93,7 @@ class Providers(Worker):
         if (left := self._until_joined(meta["uid"])) > 0:
             self.again(HOSTS, namespace, name, left)
         else:
-            await self._kubelets.switch_on(name, wanted)
+            await self._hosts.switch_on(name, wanted)
 
     async def _bootstrapped(self, meta: dict[str, Any]) -> bool:
         """Whether there is something to join with; in these tests all that belongs together has one name."""
@@ -112,7 +112,7 @@ class Providers(Worker):
     async def _release(self, meta: dict[str, Any]) -> None:
         if meta.get("annotations", {}).get(HOST) == NEVER_LETS_GO:
             return
-        await self._kubelets.switch_off(meta["name"])
+        await self._hosts.switch_off(meta["name"])
         kept = [name for name in meta.get("finalizers", []) if name != FINALIZER]
         await self._patch(meta, {"metadata": {"finalizers": kept}})
 

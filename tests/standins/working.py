@@ -61,12 +61,12 @@ class Worker(ABC):
                 self.again(resource, namespace, name, TRY_AGAIN)
 
 
-async def serve(make: Callable[[Gateway, Gateway], Sequence[Worker]]) -> None:
-    """Run what `make` makes of gateways to the management and to the child cluster, until the process is stopped.
+Makes = Callable[[Gateway, Gateway], Sequence[Worker]]
+"""Makes workers of gateways to the management and to the child cluster."""
 
-    The two kubeconfigs are the arguments of the process.
-    """
-    management, child = map(Path, sys.argv[1:])
+
+async def work(management: Path, child: Path, make: Makes) -> None:
+    """Run what `make` makes of gateways by these kubeconfigs, until cancelled."""
     async with (
         await Gateway.connect(kubeconfig=management) as gateway,
         await Gateway.connect(kubeconfig=child) as nodes,
@@ -74,3 +74,9 @@ async def serve(make: Callable[[Gateway, Gateway], Sequence[Worker]]) -> None:
     ):
         for worker in make(gateway, nodes):
             group.create_task(worker.run())
+
+
+async def serve(make: Makes) -> None:
+    """The same for a process, whose arguments are the two kubeconfigs."""
+    management, child = map(Path, sys.argv[1:])
+    await work(management, child, make)
