@@ -1,4 +1,7 @@
-"""Cluster API that comes late, speaks an old version, is upgraded, and is taken away; a fleet restored from a backup."""
+"""Cluster API that comes late, speaks an old version, is upgraded, and is taken away; a fleet restored from a backup.
+
+The tests go in order: each finds Cluster API, and the machine in the namespace `old`, as the one before has left them.
+"""
 
 import contextlib
 from collections.abc import Iterator
