@@ -4,7 +4,7 @@ The errors of `errors` say what an answer means; NotFound says whether the objec
 than NotFound says nothing about the object.
 """
 
-import time
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 
@@ -56,7 +56,7 @@ class Reads:
 
     def __init__(self, exchange: Exchange, resolver: Resolver | None = None) -> None:
         self._exchange = exchange
-        self._resolver = resolver or Resolver(self._document, time.monotonic)
+        self._resolver = resolver or Resolver(self._document, _monotonic)
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> Object:
         """One object as it is now.
@@ -172,6 +172,11 @@ class Reads:
             if error.kind_not_served:
                 self._resolver.forget(resource)
             raise
+
+
+def _monotonic() -> float:
+    """The event loop's own time, which everything that sleeps between two tries goes by."""
+    return asyncio.get_running_loop().time()
 
 
 def decoded(asked: Asked, answer: bytes) -> Object:

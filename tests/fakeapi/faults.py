@@ -112,13 +112,17 @@ Effect: TypeAlias = RequestEffect | StreamEffect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Which requests; None stands for any. `resource` is a plural, with or without its group, or a path."""
+    """Which requests; None stands for any. `resource` is a plural, with or without its group, or a path.
+
+    `when` is asked of those that match otherwise.
+    """
 
     verb: str | None = None
     resource: str | None = None
     namespace: str | None = None
     name: str | None = None
     subresource: str | None = None
+    when: Callable[[Asked], bool] | None = None
 
     def __call__(self, asked: Asked) -> bool:
         wanted = (
@@ -128,7 +132,8 @@ class Match:
             (self.name, (asked.name,)),
             (self.subresource, (asked.subresource,)),
         )
-        return all(value is None or value in found for value, found in wanted)
+        found = all(value is None or value in found for value, found in wanted)
+        return found and (self.when is None or self.when(asked))
 
 
 class Rule:
@@ -176,15 +181,22 @@ class Faults:
         self._on_streams = on_streams
         self._opened = asyncio.Condition()
 
-    def add(self, *effects: Effect, times: int | None = 1, **match: str | None) -> Rule:
+    def add(
+        self,
+        *effects: Effect,
+        times: int | None = 1,
+        when: Callable[[Asked], bool] | None = None,
+        **match: str | None,
+    ) -> Rule:
         """Have effects on requests to come; with `times=None` until the rule is removed.
 
         Args:
             effects: in this order.
             times: on so many requests.
+            when: asked of each that matches, in the order in which they come.
             match: as for Match: verb, resource, namespace, name, subresource.
         """
-        rule = Rule(effects, Match(**match), times)
+        rule = Rule(effects, Match(**match, when=when), times)
         self._rules.append(rule)
         return rule
 

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from fivespot.adapters.kube.control.machines import MachineController
 from fivespot.adapters.kube.gateway import Gateway
@@ -84,9 +84,9 @@ class Site:
             CAPI, key, {**found, "spec": spec, "status": {"phase": "Running", "nodeRef": {"name": name}}}
         )
 
-    def schedule(self, *, active: bool) -> None:
+    def schedule(self, *, active: bool, name: str = "nights") -> None:
         """What the schedule says from now on."""
-        store, key = self.management.world.store, (NAMESPACE, "nights")
+        store, key = self.management.world.store, (NAMESPACE, name)
         found = store.get(SCHEDULES, key)
         assert found is not None
         status = {"active": active, "observedGeneration": found["metadata"]["generation"]}
@@ -163,16 +163,25 @@ class Site:
             await self.clock.sleep_until(end)
 
 
+AnySite = TypeVar("AnySite", bound=Site)
+
+
 @asynccontextmanager
 async def site(
-    *, active: bool = True, kubeconfig: bool = True, start: bool = True, metrics: Metrics | None = None
-) -> AsyncIterator[Site]:
+    *,
+    active: bool = True,
+    kubeconfig: bool = True,
+    start: bool = True,
+    metrics: Metrics | None = None,
+    clock: HandClock | None = None,
+    kind: type[AnySite] = Site,
+) -> AsyncIterator[AnySite]:
     """A cluster and its child, a schedule, and a controller at work; not a machine yet.
 
     Raises:
         BaseExceptionGroup: the controller has ended by itself.
     """
-    clock = HandClock()
+    clock = clock or HandClock()
     async with AsyncExitStack() as stack:
         management = await stack.enter_async_context(fake_api(now=clock.now))
         child = await stack.enter_async_context(fake_api(tls=True, now=clock.now))
@@ -182,7 +191,7 @@ async def site(
         group = "spotschedules.5spot.finos.org/v1alpha1"
         management.create(group, "timebasedspotschedules", builders.time_based(), NAMESPACE)
         controller = MachineController(gateway, clock, allow_local_child=True, metrics=metrics)
-        here = Site(management, child, gateway, clock, controller)
+        here = kind(management, child, gateway, clock, controller)
         here.schedule(active=active)
         if kubeconfig:
             here.give_kubeconfig()
