@@ -9,8 +9,10 @@ from fivespot.adapters.kube.elector import Elector
 from fivespot.core.names import RECLAIM_REQUESTED, RECLAIM_REQUESTED_AT
 from tests.fakeapi import fake_api
 from tests.fakeapi.faults import Answer, Cut, MuteStream, RequestEffect
+from tests.faults.lives import lab
 from tests.faults.setting import DESK, NAMESPACE, HandClock, gateway_to, install, run, until_open
 from tests.faults.site import BOOTSTRAPS, CAPI, HOSTS, MACHINES, Site, site
+from tests.faults.virtual import VirtualClock, run_virtually
 
 LOST = {
     "500": Answer(500, "InternalError", after=True),
@@ -192,3 +194,32 @@ def test_a_renewal_that_was_done_unheard_loses_no_leadership_and_takes_none(effe
             assert lease["spec"]["leaseTransitions"] == 0
 
     run(scenario())
+
+
+# An eviction is answered with no pod
+
+
+def test_pods_whose_eviction_no_stream_tells_of_are_not_evicted_again() -> None:
+    """Their stream is half open: what the answers have said is all that is known of them, whatever else wakes the machine."""
+
+    async def story(clock: VirtualClock) -> None:
+        async with lab(clock) as here:
+            await here.live()
+            here.add_machine()
+            await here.until_phase("Active")
+            for number in range(3):
+                here.pod(f"web-{number}", grace=600)
+                here.others.slow_pods.add(f"web-{number}")
+            go_on = asyncio.Event()
+            here.child.faults.add(MuteStream(go_on), verb="watch", resource="pods")
+            here.schedule(active=False)
+            await here.until(lambda: len(here.evicted()) == 3)
+            for number in range(5):
+                here.change_node(annotations={"looked-at": str(number)})
+                await here.rest(5)
+            go_on.set()
+            await here.until_phase("Inactive")
+            assert here.evicted() == ["web-0", "web-1", "web-2"]
+            await here.end()
+
+    run_virtually(story)

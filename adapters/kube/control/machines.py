@@ -383,6 +383,7 @@ class MachineController:
         failed, before = outcome.failed, memory.failure
         blocked = tuple(sorted(outcome.blocked, key=lambda entry: entry.uid))
         changed, memory.blocked = blocked != memory.blocked, blocked
+        memory.evicted |= outcome.evicted
         memory.tries = memory.tries + 1 if blocked else 0
         if blocked:
             # Sooner than a failure is tried again: what fails for one pod must not keep the others waiting.

@@ -52,6 +52,7 @@ class Memory:
 
     failure: Failure | None = None
     blocked: tuple[BlockedEviction, ...] = ()
+    evicted: frozenset[str] = frozenset()
     tries: int = 0
     status_written_at: datetime | None = None
     stale_since: datetime | None = None
@@ -91,6 +92,7 @@ class Observer:
         namespace = machine.metadata.namespace
         capi = self._cached(CAPI_MACHINES, namespace, _machine_name(machine))
         node, last_node, pods = self._in_child(machine, value_of(capi))
+        pods = _with_evictions(pods, memory)
         stray = value_of(last_node)
         return Observation(
             machine=machine,
@@ -265,6 +267,19 @@ class Observer:
     def _live_node(self, obs: Observation) -> Known[NodeView]:
         """A synced Node cache that has none by that provider id is the best that can be known: Nodes have no such index."""
         return Absent(live=True) if isinstance(obs.node, Absent) else obs.node
+
+
+def _with_evictions(pods: Known[tuple[PodView, ...]], memory: Memory) -> Known[tuple[PodView, ...]]:
+    """The pods, those that we have evicted as what they are since then: the answer to an eviction is no pod to feed a cache with.
+
+    Their watch tells of it later, one pod after the other, and much later when it has to be opened anew.
+    """
+    if not memory.evicted or not isinstance(pods, Present):
+        return pods
+    memory.evicted &= {pod.uid for pod in pods.value}
+    return Present(
+        tuple([attrs.evolve(pod, deleting=True) if pod.uid in memory.evicted else pod for pod in pods.value])
+    )
 
 
 def _unknown(fault: FivespotError | None, otherwise: str) -> Unknown:

@@ -77,11 +77,13 @@ class Outcome:
     Attributes:
         failed: the first action that could not be done, one that ended the pass before one that did not.
         outdated: whether a precondition did not hold: somebody was faster, and the next pass sees what they did.
+        evicted: uids of pods whose eviction was accepted.
         blocked: evictions that a budget refused.
     """
 
     failed: StepFailed | None = None
     outdated: bool = False
+    evicted: set[str] = attrs.field(factory=set)
     blocked: list[BlockedEviction] = attrs.field(factory=list)
 
 
@@ -296,6 +298,7 @@ class Performer:
                 action.namespace, action.name, uid=action.uid, grace_seconds=action.grace_seconds
             )
             self._metrics.evicted(EVICTED)
+            outcome.evicted.add(action.uid)
         except NotFound:
             return
         except Throttled as error:
