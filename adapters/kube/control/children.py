@@ -137,11 +137,12 @@ class Children:
             metrics=self._metrics,
         )
         self._ending: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def want(self, user: str, key: ChildKey | None) -> None:
         """Say which child a machine needs; None releases it."""
         before = self._by_user.get(user)
-        if before == key:
+        if before == key or self._closed:
             return
         if before is not None:
             self._leave(user, before)
@@ -176,7 +177,8 @@ class Children:
         return entry.child is None or entry.child.watches.pending(NODES)
 
     async def close(self) -> None:
-        """Leave every child cluster."""
+        """Leave every child cluster, for good."""
+        self._closed = True
         entries = list(self._entries.values())
         self._entries.clear()
         self._by_user.clear()

@@ -89,9 +89,13 @@ class Watches:
         self._running: dict[Stream[Any], _Running] = {}
         self._wanted: dict[str, frozenset[Stream[Any]]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def want(self, user: str, streams: Iterable[Stream[Any]]) -> None:
         """Say which streams a user needs from now on; none releases all of them."""
+        if self._closed:
+            # What a stream still tells while it is being stopped must not begin another one.
+            return
         wanted = frozenset(streams)
         before = self._wanted.get(user, frozenset())
         if wanted:
@@ -163,7 +167,8 @@ class Watches:
         return str(fault)
 
     async def close(self) -> None:
-        """Stop every stream."""
+        """Stop every stream, for good."""
+        self._closed = True
         for running in self._running.values():
             self._stop(running)
         self._running.clear()
