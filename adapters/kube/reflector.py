@@ -49,6 +49,7 @@ class Reflector(Generic[V]):
             not block.
         on_served_change: called with the new value when `served` changes; must not block.
         on_end: called with the reason when a stream has ended.
+        on_failing: called when a try has failed, and when one after it has not.
         random: for jitter.
         lasting: seconds that a stream is asked to last, at least and at most.
 
@@ -68,6 +69,7 @@ class Reflector(Generic[V]):
         on_change: Callable[[Key, V | None, V | None], None],
         on_served_change: Callable[[bool], None] | None = None,
         on_end: Callable[[str], None] | None = None,
+        on_failing: Callable[[], None] | None = None,
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
@@ -85,6 +87,7 @@ class Reflector(Generic[V]):
         self._on_change = on_change
         self._on_served_change = on_served_change or (lambda _: None)
         self._on_end = on_end or (lambda _: None)
+        self._on_failing = on_failing or (lambda: None)
         self._random = random or Random()  # noqa: S311 - for jitter
         self._lasting = lasting
         self._state = Watching(read, tokens)
@@ -232,6 +235,7 @@ class Reflector(Generic[V]):
         self._failures += 1
         self.failing = error
         self._failing_since = min(self._failing_since, self._clock.monotonic())
+        self._on_failing()
         # What a person has to put right is said at every level; a server that is down comes back. One that has just
         # started forbids everything for a second, until it has read its roles.
         for_people = isinstance(error, Forbidden | Unauthorized) and self._failures > 1
@@ -246,7 +250,9 @@ class Reflector(Generic[V]):
 
     def _alive(self) -> None:
         self._heard = self._clock.monotonic()
-        self.failing, self._failing_since = None, float("inf")
+        failed, self.failing, self._failing_since = self.failing is not None, None, float("inf")
+        if failed:
+            self._on_failing()
 
     def _tell(self, change: Change[V] | None) -> None:
         if change is not None:

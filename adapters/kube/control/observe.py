@@ -135,6 +135,8 @@ class Observer:
         reflector = self._watches.reflector(stream)
         if reflector is None or not reflector.synced.is_set() or not reflector.served:
             return _unknown(self._watches.fault(stream), f"{stream.kind} objects have not been read yet")
+        if (denied := self._watches.denied(stream)) is not None:
+            return _unknown(denied, "")
         return _view(reflector, namespace, name)
 
     def _provider(self, machine: MachineView, memory: Memory) -> Known[ProviderView]:
@@ -209,6 +211,8 @@ class Observer:
         reflector = child.watches.reflector(stream)
         if reflector is None or not reflector.synced.is_set():
             return unreachable(child.watches.fault(stream), "its pods are being listed")
+        if (denied := child.watches.denied(stream)) is not None:
+            return unreachable(denied, "")
         pods = reflector.items()
         unknown = next((pod for pod in pods if isinstance(pod, Unknown)), None)
         return unknown or Present(tuple(pod.value for pod in pods if isinstance(pod, Present)))
@@ -335,6 +339,8 @@ def seen_provider(
     if reflector is None or not reflector.synced.is_set():
         why = str(watches.fault(stream) or "it has not been read yet")
         return Unknown(reasons.PROVIDER_UNREADABLE, why), stale_since
+    if (denied := watches.denied(stream)) is not None:
+        return Unknown(reasons.PROVIDER_UNREADABLE, str(denied)), stale_since
     found = _view(reflector, namespace, name)
     if isinstance(found, Absent):
         return Absent(why=reasons.PROVIDER_NOT_FOUND), None

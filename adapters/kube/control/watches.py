@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeAlias
 import attrs
 
 from fivespot.adapters.clock import event_or_time
-from fivespot.adapters.kube.errors import ApiError, KindNotServed
+from fivespot.adapters.kube.errors import ApiError, Forbidden, KindNotServed
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import Object, Resource
@@ -25,6 +25,8 @@ _LOOK_AGAIN: Final = 30.0
 _TRY_AGAIN: Final = 5.0
 _BETTER: Final = 300.0
 """Seconds between looks at whether the wanted version is served by now: a kind is upgraded once in months."""
+_DENIED: Final = 15.0
+"""Seconds for which a stream has been forbidden, after which what it told before is not relied on."""
 _ALIVE: Final = 60.0
 """Seconds for which a stream may be on its way back without anybody being told."""
 
@@ -55,7 +57,7 @@ class Stream(Generic[V]):
 Changed: TypeAlias = Callable[[Stream[Any], Key, Any, Any], None]
 """Called with the stream, a key, and what was kept and is kept of its object; must not block."""
 StateChanged: TypeAlias = Callable[[Stream[Any], frozenset[str]], None]
-"""Called with a stream and its users when it became synced, served, or not served any more."""
+"""Called with a stream and its users when it became synced, served, or not served any more, denied, or not denied any more."""
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -64,6 +66,7 @@ class _Running:
     task: "asyncio.Task[None] | None" = None
     reflector: Reflector[Any] | None = None
     served: bool = True
+    denied: bool = False
     fault: FivespotError | None = None
 
 
@@ -147,6 +150,17 @@ class Watches:
             return None
         return running.fault or (running.reflector.failing if running.reflector is not None else None)
 
+    def denied(self, stream: Stream[Any]) -> Forbidden | None:
+        """Why a stream may not go on; None while it may, and for a moment after.
+
+        What it told before grows old in the cache, and nobody will ever tell that it does. A server that is down, or too
+        busy, comes back; this does not end by itself.
+        """
+        reflector = self.reflector(stream)
+        if reflector is None or reflector.failing_for < _DENIED:
+            return None
+        return reflector.failing if isinstance(reflector.failing, Forbidden) else None
+
     def checks(self, required: Collection[Stream[Any]] = ()) -> list[Check]:
         """Whether every stream is alive, for people; a kind that is not served is wrong only where it is required."""
         return [
@@ -205,7 +219,7 @@ class Watches:
         while True:
             resource = await self._resolve(stream, running)
             lost = asyncio.Event()
-            running.reflector = reflector = self._made(stream, resource, lost)
+            running.reflector = reflector = self._made(stream, running, resource, lost)
             following = asyncio.get_running_loop().create_task(
                 self._follow(reflector), name=f"follow {resource.label}"
             )
@@ -218,7 +232,7 @@ class Watches:
                 for task in (following, telling):
                     task.cancel()
                 await asyncio.gather(following, telling, return_exceptions=True)
-            running.reflector, running.served = None, not lost.is_set()
+            running.reflector, running.served, running.denied = None, not lost.is_set(), False
             self._tell(stream, running)
 
     async def _until_lost(self, stream: Stream[Any], resource: Resource, lost: asyncio.Event) -> None:
@@ -242,7 +256,9 @@ class Watches:
                 _LOG.exception("the stream broke", extra={"resource": reflector.resource.label})
             await self._clock.sleep_until(self._clock.monotonic() + _TRY_AGAIN)
 
-    def _made(self, stream: Stream[V], resource: Resource, lost: asyncio.Event) -> Reflector[V]:
+    def _made(
+        self, stream: Stream[V], running: _Running, resource: Resource, lost: asyncio.Event
+    ) -> Reflector[V]:
         return Reflector(
             self._gateway,
             resource,
@@ -255,7 +271,14 @@ class Watches:
             on_change=lambda key, old, new: self._change(stream, key, old, new),
             on_served_change=lambda served: None if served else lost.set(),
             on_end=lambda reason: self._metrics.restarted(stream.kind, reason),
+            on_failing=lambda: self._look_whether_denied(stream, running),
         )
+
+    def _look_whether_denied(self, stream: Stream[Any], running: _Running) -> None:
+        denied = self.denied(stream) is not None
+        if denied is not running.denied:
+            running.denied = denied
+            self._tell(stream, running)
 
     def _change(self, stream: Stream[V], key: Key, old: V | None, new: V | None) -> None:
         """One object's surprise must not keep the changes of the others from being told."""

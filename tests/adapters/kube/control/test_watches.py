@@ -12,6 +12,9 @@ from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import Object
 from fivespot.adapters.kube.watching import Key, whole
 from tests.adapters.kube.scripted import Reply, Request, connected, scripted
+from tests.fakeapi import fake_api
+from tests.fakeapi.faults import Answer, EndStream
+from tests.faults.setting import HandClock, gateway_to
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 MAPS = Stream(group="", kind="ConfigMap", version="v1", label="ours", read=whole)
@@ -194,5 +197,65 @@ def test_a_user_who_leaves_a_stream_and_comes_back_at_once_gets_a_new_one() -> N
             assert reflector is not before
             assert reflector is not None
             assert len(reflector) == 2
+
+    run(scenario())
+
+
+def test_what_is_wanted_after_the_end_begins_nothing() -> None:
+    """A stream that is being stopped may still tell of something, which makes others want more."""
+
+    async def scenario() -> None:
+        told = Told()
+        async with fake_api() as server, gateway_to(server) as gateway:
+            async with watching(gateway, FakeClock(NOON), told) as watches:
+                watches.want("me", [MAPS])
+                await told.states.get()
+            watches.want("me", [MAPS])
+            assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("watch")]
+
+    run(scenario())
+
+
+def test_a_stream_that_is_not_allowed_any_more_is_told_of_after_a_moment_and_so_is_the_end_of_it() -> None:
+    async def scenario() -> None:
+        clock, told = HandClock(), Told()
+        async with (
+            fake_api() as server,
+            gateway_to(server) as gateway,
+            watching(gateway, clock, told) as watches,
+        ):
+            watches.want("me", [MAPS])
+            assert await told.states.get() == {"me"}
+            await server.faults.watched(resource="configmaps")
+            server.authorizer = lambda _, asked: asked.verb != "watch"
+            server.faults.on_streams(EndStream())
+            async with clock.passing(0.1):
+                assert await told.states.get() == {"me"}
+            assert 'grant verb "watch" on resource "configmaps"' in str(watches.denied(MAPS))
+            server.authorizer = None
+            async with clock.passing(0.1):
+                assert await told.states.get() == {"me"}
+            assert watches.denied(MAPS) is None
+
+    run(scenario())
+
+
+def test_a_stream_that_breaks_for_long_is_not_denied() -> None:
+    async def scenario() -> None:
+        clock, told = HandClock(), Told()
+        async with (
+            fake_api() as server,
+            gateway_to(server) as gateway,
+            watching(gateway, clock, told) as watches,
+        ):
+            watches.want("me", [MAPS])
+            await told.states.get()
+            await server.faults.watched(resource="configmaps")
+            broken = server.faults.add(Answer(503), verb="watch", times=None)
+            server.faults.on_streams(EndStream())
+            async with clock.passing(0.1):
+                await broken.hit(8)
+            assert watches.denied(MAPS) is None
+            assert told.states.empty()
 
     run(scenario())
