@@ -21,7 +21,7 @@ CONDITION_TYPES: Final[Mapping[str, str]] = {
     SCHEDULED: "whether the machine should exist now, and who decides it",
     SPOT_SCHEDULE_RESOLVED: "whether the provider's answer can be read",
     MACHINE_READY: "how far the CAPI Machine and its Node are",
-    REFERENCES_VALID: "whether the spec is valid",
+    REFERENCES_VALID: "whether the spec is valid, and what it refers to may be read",
     NODE_TAINTED: "whether `nodeTaints` are on the Node; only while some are wanted or recorded",
     CHILD_CLUSTER_REACHABLE: "whether the Node's cluster can be seen; only while a machine exists",
     RECLAIM_HONOURED: "False while a reclaim request is on a Node whose machine has no emergency path",

@@ -11,11 +11,11 @@ from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import Reclaim
 from fivespot.core.decision import reclaim as reclaims
 from fivespot.core.decision.actions import ClearReclaimRequest, Event, Group, Part, RemoveFinalizer, Severity
-from fivespot.core.decision.knowledge import gone
+from fivespot.core.decision.knowledge import Unknown, gone
 from fivespot.core.decision.phase import Phase
 from fivespot.core.decision.plan import Plan, ask, best_effort, groups_of, required
 from fivespot.core.decision.scene import Scene, reclaim_record
-from fivespot.core.decision.stray import settle
+from fivespot.core.decision.stray import Settlement, settle
 from fivespot.core.decision.target import Decider
 from fivespot.core.names import FINALIZER
 
@@ -32,7 +32,7 @@ def finish(scene: Scene) -> Plan:
     return Plan(
         phase=phase,
         reason=reason,
-        message=settled.message or message,
+        message=f"{settled.message or message}{_unread(scene, settled)}",
         groups=groups_of(*settled.groups, _clear_request(scene), drop_finalizer(scene)),
         events=events + settled.events,
         clear=True,
@@ -43,6 +43,14 @@ def finish(scene: Scene) -> Plan:
         scheduled=message if reason == reasons.EMERGENCY_RECLAIM_DISABLED_SCHEDULE else "",
         wakes=(until,) if until is not None else (),
     )
+
+
+def _unread(scene: Scene, settled: Settlement) -> str:
+    """What keeps the last Node on record where a person has to grant something; a server that is down comes back."""
+    unknown: object = settled.unknown or (scene.obs.cluster if scene.status.last_node is not None else None)
+    if not isinstance(unknown, Unknown) or unknown.reason != reasons.PERMISSION_DENIED:
+        return ""
+    return f"; whether its last Node is still there could not be read: {unknown.why}"
 
 
 def _unconfirmed(scene: Scene) -> tuple[Part, ...]:

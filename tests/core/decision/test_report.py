@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fivespot.core.api import reasons
 from fivespot.core.api.codec import decode, encode
 from fivespot.core.api.common import Condition
 from fivespot.core.api.scheduled_machine import ScheduledMachineStatus
 from fivespot.core.api.schema import schema_of
-from fivespot.core.decision.knowledge import Absent, Known, Present
+from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown
 from fivespot.core.decision.observation import Failure, NodeView, Observation
 from tests.core.decision.observations import (
     BORN,
@@ -309,3 +310,14 @@ def test_decisions_are_values() -> None:
     assert look(obs) == look(attrs.evolve(obs, pods=Present((pod(),))))
     assert hash(actions(look(obs))[-1])
     assert stored(obs, look(obs)).machine.status == look(obs).status
+
+
+@pytest.mark.parametrize("part", ["cluster", "bootstrap", "infrastructure"])
+def test_what_may_not_be_read_is_said_of_a_machine_that_stands_all_the_same(part: str) -> None:
+    denied = Unknown(reasons.PERMISSION_DENIED, 'grant verb "watch"')
+    made = look(up(**{part: denied}))
+    found = condition(made.status, "ReferencesValid")
+    assert (found.status, found.reason, found.message) == ("Unknown", denied.reason, denied.why)
+    assert (made.status.phase, made.status.ready) == ("Active", True)
+    assert not actions(made)
+    assert condition(look(stored(up(), made)).status, "ReferencesValid").status == "True"

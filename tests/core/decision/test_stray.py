@@ -5,9 +5,10 @@ from typing import Any
 import attrs
 import pytest
 
+from fivespot.core.api import reasons
 from fivespot.core.api.scheduled_machine import LastNode, NodeReference, Reclaim, ReclaimState
 from fivespot.core.decision.actions import Cordon, DeleteNode, Part
-from fivespot.core.decision.knowledge import Known, Present
+from fivespot.core.decision.knowledge import Known, Present, Unknown
 from fivespot.core.decision.observation import NodeView, Observation
 from fivespot.core.names import CORDONED_BY, NODE_CLUSTER_NAMESPACE, NODE_MACHINE
 from tests.core.decision.observations import (
@@ -189,3 +190,19 @@ def test_a_node_that_the_machine_had_is_not_taken_for_one_that_was_released() ->
 def test_a_stray_node_does_not_hold_the_finalizer() -> None:
     obs = _down(_LEFT, machine(deleting=True))
     assert kinds(look(obs)) == ["DeleteNode", "RemoveFinalizer"]
+
+
+@pytest.mark.parametrize("part", ["cluster", "last_node"])
+def test_what_may_not_be_read_about_the_last_node_is_said_at_rest(part: str) -> None:
+    denied = Unknown(reasons.PERMISSION_DENIED, 'grant verb "get"')
+    made = look(attrs.evolve(_down(GONE), **{part: denied}))
+    assert made.status.message == (
+        "TimeBasedSpotSchedule/nights says inactive; whether its last Node is still there could not be read: "
+        'grant verb "get"'
+    )
+    assert (made.status.phase, made.status.last_node) == ("Inactive", _LAST)
+
+
+def test_a_child_that_is_down_changes_nothing_about_a_machine_at_rest() -> None:
+    obs = _down(UNREACHABLE)
+    assert look(obs).status == obs.machine.status
