@@ -1,8 +1,11 @@
 """The shipped rights are enough: the product under exactly the ServiceAccounts and roles of deploy/."""
 
+import contextlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -109,3 +112,80 @@ def test_a_machine_comes_is_drained_and_goes_and_nothing_is_forbidden(world: Wor
     assert refused == []
     events = world.plane.kubectl("get", "events.events.k8s.io", "-n", NAMESPACE, "-o", "name")
     assert "box-1" in events
+
+
+@attrs.frozen
+class Missing:
+    """A verb that is taken away, and whether it is missed when a machine goes, or when it comes."""
+
+    role: str
+    resource: str
+    verb: str
+    closing: bool
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}"
+
+
+MISSING = (
+    Missing("5spot-controller", "machines", "create", closing=False),
+    Missing("5spot-controller", "machines", "watch", closing=False),
+    Missing("5spot-controller", "machines", "delete", closing=True),
+    Missing("5spot-controller-in-child", "pods/eviction", "create", closing=True),
+)
+"""A sample: tests/faults takes every single one away."""
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+def test_without_one_right_it_is_said_which_and_all_goes_on_once_it_is_back(
+    world: World, missing: Missing
+) -> None:
+    namespace = f"without-{missing.verb}-{missing.resource.replace('/', '-')}"
+    product.namespace_with_cluster(world, namespace, "grid", child_groups=())
+    if missing.closing:
+        world.apply(product.open_now(namespace), machine(namespace, namespace))
+        world.wait_for_phases(namespace, {namespace: "Active"})
+        node = world.get(namespace, "sm", namespace)["status"]["nodeRef"]["name"]
+        overrides = f'--overrides={{"spec":{{"nodeName":"{node}"}}}}'
+        world.plane.kubectl("run", "work", "--image=x", "-n", namespace, overrides)
+    with without(world, missing):
+        if missing.closing:
+            world.apply(product.closed_now(namespace))
+        else:
+            world.apply(product.open_now(namespace), machine(namespace, namespace))
+        said = f'grant verb "{missing.verb}" on resource "{missing.resource}"'
+        wait_until(
+            lambda: (
+                said
+                in str(world.get(namespace, "sm", namespace).get("status", {}).get("conditions")).replace(
+                    "\\", ""
+                )
+            ),
+            seconds=60,
+            what=said,
+        )
+    world.wait_for_phases(namespace, {namespace: "Inactive" if missing.closing else "Active"}, seconds=120)
+
+
+@contextlib.contextmanager
+def without(world: World, missing: Missing) -> Iterator[None]:
+    """A controller that has been started without a right, which it is given at the end."""
+    role = json.loads(world.plane.kubectl("get", "clusterrole", missing.role, "-o", "json"))
+    narrowed = (
+        {**rule, "verbs": [verb for verb in rule["verbs"] if verb != missing.verb]}
+        if missing.resource in rule["resources"]
+        else rule
+        for rule in role["rules"]
+    )
+    rules = [rule for rule in narrowed if rule["verbs"]]
+
+    def grant(granted: list[dict[str, Any]]) -> None:
+        patch = json.dumps({"rules": granted})
+        world.plane.kubectl("patch", "clusterrole", missing.role, "--type=merge", "-p", patch)
+
+    grant(rules)
+    try:
+        world.crash_controller()
+        yield
+    finally:
+        grant(role["rules"])
