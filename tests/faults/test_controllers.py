@@ -120,6 +120,7 @@ def test_a_child_that_is_down_is_said_and_holds_nothing_else_up() -> None:
     async def scenario() -> None:
         async with site() as here:
             await up(here)
+            await until_open(here.child, "nodes")
             await here.child.stop()
             await here.until(lambda: here.condition("ChildClusterReachable").get("status") == "Unknown")
             assert here.condition("ChildClusterReachable")["reason"] == "ChildClusterUnreachable"
