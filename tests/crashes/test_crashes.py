@@ -51,7 +51,7 @@ async def rest(here: Lab) -> None:
     await here.rest()
     lives = 0
     # Tries are jittered: the call at which it dies may come late this time.
-    while lives != here.lives:
+    while lives != here.lives or here.dead:
         lives, before = here.lives, len(here.calls)
         await here.rest()
     restless = [call.asked for call in here.calls[before:] if call.asked.verb != "watch"]

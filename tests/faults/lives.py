@@ -63,6 +63,7 @@ class Lab(Site):
         calls: every request to either server, in order.
         begins: how many there had been when a story came to its own.
         lives: how many controllers there were.
+        dead: whether there is none at the moment.
         elected: whether each stands for election before it acts.
         broken: what must not have been.
         strangers: what is nobody's business, by resource and key, with the version that it has to keep.
@@ -74,6 +75,7 @@ class Lab(Site):
     calls: list[Call] = field(default_factory=list)
     begins: int = 0
     lives: int = 0
+    dead: bool = False
     elected: bool = False
     broken: list[str] = field(default_factory=list)
     strangers: dict[tuple[str, Key], str] = field(default_factory=dict)
@@ -174,9 +176,11 @@ class Lab(Site):
 
         async def replace() -> None:
             await doomed.wait()
+            self.dead = True
             await self.die()
             await asyncio.sleep(DOWN_FOR)
             await self.live()
+            self.dead = False
 
         effect = Cut(after=death is not None and death.done)
         for server in (self.management, self.child):
