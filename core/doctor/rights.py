@@ -63,7 +63,7 @@ CONTROLLER: Final = (
     *_rights(MACHINE_GROUP, "scheduledmachines", *_READ, "patch"),
     *_rights(MACHINE_GROUP, "scheduledmachines/status", "patch"),
     *_rights(MACHINE_GROUP, "scheduledmachines/finalizers", "update"),
-    *_rights(PROVIDER_GROUP, EVERY_KIND, *_READ),
+    *_rights(PROVIDER_GROUP, EVERY_KIND, "list", "watch"),
     *_rights(CAPI_GROUP, "clusters", *_READ),
     *_rights(CAPI_GROUP, "machines", *_READ, "create", "patch", "delete"),
     *(
