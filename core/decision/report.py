@@ -301,6 +301,9 @@ def _references_valid(scene: Scene) -> _Wanted:
     problems = scene.machine.problems
     if problems:
         return reasons.REFERENCES_VALID, "False", reasons.REFERENCES_INVALID, str(problems[0])
+    if isinstance(scene.obs.cluster, Absent) and isinstance(scene.capi, Present):
+        text = f"Cluster {scene.machine.intent.cluster_name} does not exist, and the Machine stands"
+        return reasons.REFERENCES_VALID, "False", reasons.REFERENCES_INVALID, text
     for part in (scene.obs.cluster, scene.infrastructure, scene.bootstrap):
         # It holds nothing up while the Machine stands, and will when it has to go.
         if isinstance(part, Unknown) and part.reason == reasons.PERMISSION_DENIED:

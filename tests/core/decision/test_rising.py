@@ -396,8 +396,12 @@ def test_a_node_without_a_provider_id_is_nobodys_yet() -> None:
     assert (made.status.phase, reason(made), made.status.node_ref) == ("Pending", "NoNodeYet", None)
 
 
-def test_a_missing_cluster_changes_nothing_about_a_machine_that_stands() -> None:
-    assert look(up(cluster=GONE)).status.phase == "Active"
+def test_a_missing_cluster_changes_a_condition_of_a_machine_that_stands_and_nothing_else() -> None:
+    made = look(up(cluster=GONE))
+    assert (made.status.phase, made.groups) == ("Active", ())
+    found = condition(made.status, "ReferencesValid")
+    assert (found.status, found.reason) == ("False", "ReferencesInvalid")
+    assert found.message == "Cluster grid does not exist, and the Machine stands"
     assert look(up(cluster=UNREADABLE)).groups == ()
 
 
