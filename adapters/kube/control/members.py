@@ -52,12 +52,13 @@ class MemberWatches:
         )
 
     def want(self, key: str, namespace: str, references: Iterable[ScheduleReference]) -> None:
-        """Say what a provider is made of from now on; nothing releases it."""
+        """Say what a provider is made of from now on; of nothing, when it is gone."""
         places = [
             (providers_stream(reference.api_version, reference.kind), namespace, reference.name)
             for reference in references
         ]
         self._users.put(key, places)
+        self._stale = {place: since for place, since in self._stale.items() if self._users.of(place)}
         self._watches.want(key, [stream for stream, _, _ in places])
 
     def pending(self, key: str) -> bool:
