@@ -190,7 +190,7 @@ def answers(fleet: Fleet, at: datetime) -> tuple[Answer, ...]:
     at = require_aware(at)
     world = World.of(fleet, at)
     for key in world.providers.members_first():
-        world.providers.advance(key, at)
+        world.providers.state(key, at)
     found = (
         _answer(answering, at, machines=len(world.references.get(key, ())))
         for key, answering in world.providers.items()
@@ -236,7 +236,7 @@ def _explained(
     world = World.of(attrs.evolve(fleet, machines=machines), at)
     for key in world.providers.members_first():
         if not (stored and world.providers[key].view.status is not None):
-            world.providers.advance(key, at)
+            world.providers.state(key, at)
     return tuple(
         _placed(world, machine.key, stored=stored) for machine in sorted(machines, key=lambda m: m.key)
     )

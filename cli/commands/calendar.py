@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _YEARS: Final = re.compile(r"([0-9]{4})(?:-([0-9]{4}))?")
 _CLOCK_OR_DATE: Final = re.compile("[0-9]+[:-][0-9:/-]+")
 _SHOWN: Final = 20
+_FIRST_YEAR: Final = 1970
+_LAST_YEAR: Final = 2199
 
 
 @attrs.frozen
@@ -47,8 +49,10 @@ class YearsType(click.ParamType[Years]):
         if match is None:
             self.fail(f"{value!r} is no range of years; write 2026 or 2026-2027", param, ctx)
         first, last = int(match[1]), int(match[2] or match[1])
-        if first < date.min.year or last < first:
+        if last < first:
             self.fail(f"{value!r} ends before it begins", param, ctx)
+        if not _FIRST_YEAR <= first <= last <= _LAST_YEAR:
+            self.fail(f"{value!r} is not between {_FIRST_YEAR} and {_LAST_YEAR}", param, ctx)
         return Years(first, last)
 
 
@@ -109,23 +113,30 @@ def command(
     and closes at exactly the source's instants.
 
     With --ics, the events of an iCalendar file (a change freeze, a lab's bookings) are printed as the `overrides` of a schedule,
-    recurrences expanded: to be put into a manifest of your own. `pip install '5spot[ical]'` brings what it needs.
+    recurrences expanded: to be put into a manifest of your own. A day is the date to which a window belongs: of a night from 22:00 to
+    06:00 the whole is closed on the day on which it begins. `pip install '5spot[ical]'` brings what it needs.
 
     With --check, every schedule of a MANIFEST that was made so is compared with its source as it is installed now.
 
     Exit status: 0 done, and nothing has drifted; 1 otherwise.
     """
     if check is not None:
+        if exchange or years or ics or name or namespace:
+            message = "--check compares with the source that the manifest names; leave the rest out"
+            raise click.UsageError(message)
         _check(check)
         return
-    if ics is not None and exchange is not None:
-        message = "EXCHANGE and --ics are two sources; name one"
+    if ics is not None and (exchange or name or namespace):
+        message = "--ics prints a part of a schedule, by no exchange and with no name"
         raise click.UsageError(message)
-    if ics is not None and years is not None:
+    if ics is not None:
+        if years is None:
+            message = "--years is missing: 5spot calendar --ics FILE --years 2026"
+            raise click.UsageError(message)
         click.echo(_overrides(ics, *years.days, timezone=timezone, active=during == "open"), nl=False)
         return
     if exchange is None or years is None:
-        missing = "EXCHANGE" if exchange is None and ics is None else "--years"
+        missing = "EXCHANGE" if exchange is None else "--years"
         message = f"{missing} is missing: 5spot calendar XNYS --years 2026-2027"
         raise click.UsageError(message)
     click.echo(_manifest(_calendar(exchange, *years.days), name, namespace), nl=False)
@@ -197,10 +208,12 @@ def _yaml(value: Any) -> str:
 
 def _check(path: str) -> None:
     from fivespot.cli.fleets import load_fleet, require_sound  # noqa: PLC0415
+    from fivespot.core.api.kinds import SCHEDULE_KINDS  # noqa: PLC0415
 
     fleet = load_fleet([path])
     require_sound(fleet, [path], "compared")
-    made = [provider for provider in fleet.providers if CALENDAR in _annotations(provider)]
+    schedules = [provider for provider in fleet.providers if provider.kind in SCHEDULE_KINDS]
+    made = [provider for provider in schedules if CALENDAR in _annotations(provider)]
     if not made:
         message = f"no schedule in {path} has the annotation {CALENDAR}; only what this command has printed can be compared"
         raise click.ClickException(message)
@@ -219,17 +232,15 @@ def _compare(provider: "Provider") -> bool:
     from fivespot.core.calendar.derive import drift  # noqa: PLC0415
     from fivespot.core.errors import InvalidSpec  # noqa: PLC0415
 
-    annotations = _annotations(provider)
+    annotations, shown = _annotations(provider), f"{provider.kind} {provider.namespace}/{provider.name}"
     days = annotations.get(CALENDAR_DAYS, "")
     try:
         first, last = (date.fromisoformat(part) for part in days.split("/"))
     except ValueError as error:
-        raise InvalidSpec(
-            f"metadata.annotations[{CALENDAR_DAYS}]", days, "write 2026-01-01/2027-12-31"
-        ) from error
+        field = f"{shown}: metadata.annotations[{CALENDAR_DAYS}]"
+        raise InvalidSpec(field, days, "write 2026-01-01/2027-12-31") from error
     found = _calendar(annotations[CALENDAR], first, last)
-    shown = f"{provider.kind} {provider.namespace}/{provider.name}"
-    differences = list(drift(provider.body["spec"], found.calendar))
+    differences = list(drift(provider.kind, provider.body["spec"], found.calendar))
     if not differences:
         click.echo(f"{shown}: as {found.name} by {found.source}, {first} to {last}")
         return False

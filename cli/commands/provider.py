@@ -18,7 +18,7 @@ def command() -> None:
 @command.command("run", short_help="Publish what schedules say, until stopped.")
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[NAME]...")
 @process_options
-@election_options(f"{_LEASE}, and the names that are given")
+@election_options(f"{_LEASE}, and the names where not all run; the shipped role knows those of one")
 def run(names: tuple[str, ...], process: ProcessOptions, election: Election) -> None:
     """Publish what schedules say. Runs until stopped.
 
@@ -50,7 +50,8 @@ def run(names: tuple[str, ...], process: ProcessOptions, election: Election) -> 
             )
             for of in chosen
         ]
-        lease = "-".join([_LEASE, *(of.name for of in chosen)]) if names else _LEASE
+        all_of_them = len(chosen) == len(PROVIDER_KINDS)
+        lease = _LEASE if all_of_them else "-".join([_LEASE, *(of.name for of in chosen)])
         await lead(running, controllers, election=election, default_name=lease)
 
     serve(drive, process)

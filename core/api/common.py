@@ -134,6 +134,15 @@ class Metadata:
         return self.deleting_since is not None
 
 
+MESSAGE_LENGTH: Final = 4096
+"""Characters of a condition's message. The CRD takes more, and refuses the whole status for one that is too long."""
+
+
+def in_brief(message: str, limit: int = MESSAGE_LENGTH) -> str:
+    """A message that is no longer than people read, and a server takes: others' words are in it."""
+    return message if len(message) <= limit else f"{message[: limit - 3]}..."
+
+
 def condition(conditions: Sequence[Condition], of_type: str) -> Condition | None:
     """The condition of that type, or None."""
     return next((entry for entry in conditions if entry.type == of_type), None)

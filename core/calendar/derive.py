@@ -145,7 +145,7 @@ def _prove(spec: Mapping[str, Any], calendar: Calendar) -> None:
     Raises:
         InvalidSpec: it is refused, or opens or closes at another instant than the calendar.
     """
-    differences = list(drift(spec, calendar))
+    differences = list(drift(CAPITAL_MARKETS, spec, calendar))
     if differences:
         shown = ", ".join(str(difference) for difference in differences[:_SHOWN])
         raise InvalidSpec("windows", shown, "the grammar cannot say these days as they are; take other years")
@@ -169,14 +169,14 @@ class Difference:
         return f"{self.start:%Y-%m-%dT%H:%MZ}/{self.end:%Y-%m-%dT%H:%MZ} is {word}"
 
 
-def drift(spec: Mapping[str, Any], calendar: Calendar) -> Iterable[Difference]:
-    """Where a spec and a calendar disagree, within the days of the calendar, in order.
+def drift(kind: str, spec: Mapping[str, Any], calendar: Calendar) -> Iterable[Difference]:
+    """Where the spec of a schedule of this kind and a calendar disagree, within the days of the calendar, in order.
 
     Raises:
         InvalidSpec: the spec is refused.
     """
     start, end = calendar.known()
-    schedule = compile_schedule(CAPITAL_MARKETS, spec)
+    schedule = compile_schedule(kind, spec)
     said = [(interval.start, interval.end) for interval in schedule.intervals(start, end)]
     wanted = calendar.open()
     edges = sorted({edge for interval in (*said, *wanted) for edge in interval})

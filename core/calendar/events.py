@@ -83,9 +83,9 @@ def _segments(event: CalendarEvent, zone: ZoneInfo) -> Iterator[tuple[date, Segm
     """The days of an event, and what of each it takes."""
     if not isinstance(event.start, datetime) or not isinstance(event.end, datetime):
         day = event.start
-        while day < event.end:
+        yield day, _WHOLE_DAY  # one that ends on the day of its start is a day long all the same
+        while (day := day + timedelta(days=1)) < event.end:
             yield day, _WHOLE_DAY
-            day += timedelta(days=1)
         return
     start, end = event.start.astimezone(zone), event.end.astimezone(zone)
     for edge in (start, end):
@@ -99,6 +99,11 @@ def _segments(event: CalendarEvent, zone: ZoneInfo) -> Iterator[tuple[date, Segm
         ends = end.hour * 60 + end.minute if day == end.date() else DAY_MINUTES
         if begins < ends:
             yield day, (begins, ends)
+        elif day == start.date() and event.start < event.end and ends != 0:
+            shown = f"{event.name} from {start.isoformat()} to {end.isoformat()}"
+            raise InvalidSpec(
+                day.isoformat(), shown, "the clock reads these minutes twice, so no window can say which"
+            )
         day += timedelta(days=1)
 
 

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from fivespot.core.api import reasons
-from fivespot.core.api.common import Condition, ObjectReference
+from fivespot.core.api.common import Condition, ObjectReference, in_brief
 from fivespot.core.api.common import condition as condition_of
 from fivespot.core.api.scheduled_machine import ScheduledMachineStatus, Taint
 from fivespot.core.decision import reclaim as reclaims
@@ -245,7 +245,7 @@ def _condition(scene: Scene, before: Condition | None, wanted: _Wanted) -> Condi
         type=of_type,
         status=status,
         reason=reason,
-        message=message,
+        message=in_brief(message),
         last_transition_time=before.last_transition_time if same and before else _whole_second(scene.now),
         observed_generation=scene.machine.metadata.generation,
     )

@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 
 from fivespot.core.api import reasons
+from fivespot.core.api.common import in_brief
 from fivespot.core.api.scheduled_machine import ScheduleReference, SpotScheduleStatus
 from fivespot.core.decision.knowledge import Absent, Known, Present
 from fivespot.core.decision.observation import ProviderView
@@ -20,6 +21,9 @@ STALE_GRACE: Final = timedelta(seconds=30)
 """Every edit of a provider passes through staleness; only what lasts longer is worth writing down."""
 OVERDUE: Final = timedelta(minutes=5)
 """A `nextTransitionTime` that passed this long ago without a transition: its controller may be dead."""
+
+_DETAIL: Final = 1024
+"""Characters of what a provider says about itself that are repeated."""
 
 PROVIDER: Final = "Provider"
 HELD: Final = "Held"
@@ -111,7 +115,7 @@ def _not_ready(status: Mapping[str, Any]) -> str | None:
     for entry in conditions:
         if isinstance(entry, Mapping) and entry.get("type") == "Ready" and entry.get("status") != "True":
             detail = " ".join(str(entry[key]) for key in ("reason", "message") if entry.get(key))
-            return f": {detail}" if detail else ""
+            return f": {in_brief(detail, _DETAIL)}" if detail else ""
     return None
 
 

@@ -40,9 +40,10 @@ def kind_served(kind: Kind) -> Finding:
     return ok(kind.name, f"{kind.api_version} is served")
 
 
-def kind_missing(kind: Kind) -> Finding:
-    """A kind of ours that the cluster does not know."""
-    return failed(kind.name, f"{kind.api_version} is not served", f"install the CRDs: {_INSTALL_CRDS}")
+def kind_missing(kind: Kind, *, needed: bool) -> Finding:
+    """A kind of ours that the cluster does not know; a kind of provider that nobody refers to need not be there."""
+    found = failed if needed else warning
+    return found(kind.name, f"{kind.api_version} is not served", f"install the CRDs: {_INSTALL_CRDS}")
 
 
 def kind_installed(kind: Kind, installed: Mapping[str, Any]) -> Finding:
@@ -118,13 +119,18 @@ def clusters(
     machines: Iterable[MachineView], found: Mapping[tuple[str, str], Known[ClusterView]]
 ) -> Iterator[Finding]:
     """The Clusters that machines name: whether there are such."""
-    users = Counter((machine.metadata.namespace, machine.intent.cluster_name) for machine in machines)
+    users = Counter(
+        (machine.metadata.namespace, machine.intent.cluster_name)
+        for machine in machines
+        # A name that cannot be read is among what is wrong with the spec.
+        if machine.intent.cluster_name
+    )
     missing, others = [], []
     for (namespace, name), count in sorted(users.items()):
         known, subject = found.get((namespace, name)), f"Cluster {namespace}/{name}"
         cluster = value_of(known)
         if known is None:
-            text = f"does not exist, and {_counted(count, 'machine names', 'machines name')} it"
+            text = f"does not exist, and {counted(count, 'machine names', 'machines name')} it"
             missing.append(
                 failed(subject, text, "create it, or correct spec.clusterName; nothing is created meanwhile")
             )
@@ -134,7 +140,7 @@ def clusters(
             others.append(
                 warning(
                     subject,
-                    f"is being deleted, and {_counted(count, 'machine goes', 'machines go')} with it",
+                    f"is being deleted, and {counted(count, 'machine goes', 'machines go')} with it",
                     "nothing, if it is meant",
                 )
             )
@@ -171,9 +177,7 @@ def cluster_api_acts(machines: Iterable[CapiMachineView], now: datetime) -> Find
         return ok("Cluster API", seen)
     first = f"{waiting[0].metadata.namespace}/{waiting[0].metadata.name}"
     among = "" if len(waiting) == 1 else " among them"
-    text = (
-        f"{_counted(len(waiting), 'Machine has', 'Machines have')} had no phase for minutes: {first}{among}"
-    )
+    text = f"{counted(len(waiting), 'Machine has', 'Machines have')} had no phase for minutes: {first}{among}"
     return failed(
         "Cluster API", text, "is its manager running? kubectl get deployments -A -l cluster.x-k8s.io/provider"
     )
@@ -228,7 +232,8 @@ def _remedy(provider: Known[ProviderView]) -> str:
     return "see its conditions, and whether its controller is running"
 
 
-def _counted(count: int, one: str, many: str) -> str:
+def counted(count: int, one: str, many: str) -> str:
+    """`1 machine needs`, `2 machines need`."""
     return f"{count} {one if count == 1 else many}"
 
 

@@ -103,6 +103,23 @@ def of_kinds(rights: Iterable[Right], plurals: Iterable[tuple[str, str]]) -> tup
     )
 
 
+def of_secrets(rights: Iterable[Right], secrets: Iterable[tuple[str, str]]) -> tuple[Right, ...]:
+    """The same, asked of the Secrets that are in use: a site may have granted these by name, and no others.
+
+    Args:
+        rights: some on all Secrets.
+        secrets: (namespace, name) of those in use.
+    """
+    in_use = sorted(set(secrets))
+    found: list[Right] = []
+    for right in rights:
+        if (right.group, right.resource) == ("", "secrets"):
+            found += [attrs.evolve(right, namespace=namespace, name=name) for namespace, name in in_use]
+        else:
+            found.append(right)
+    return tuple(found)
+
+
 def told(denied: Iterable[Right]) -> tuple[tuple[str, str], ...]:
     """What may not be done, and what to grant, one pair for each resource: whoever grants writes one rule for it."""
     grouped: dict[Right, list[str]] = {}

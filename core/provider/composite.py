@@ -22,17 +22,20 @@ from fivespot.core.provider.reading import read
 
 DEPTH: Final = 8
 """So many composites may stand above one another."""
+_NAMED: Final = 5
+"""So many members without an answer are told of by name."""
 _SEARCHED: Final = 64
 """So deep a circle is looked for; what reaches deeper is too deep anyhow."""
 
 
 @attrs.frozen
 class _Member:
-    """A member, and what it says."""
+    """A member, and what it says; `stale` is its verdict as long as that is about an older spec."""
 
     name: str
     verdict: Verdict
     abstains: bool
+    stale: Verdict | None
 
 
 @attrs.frozen(kw_only=True)
@@ -54,10 +57,10 @@ class Composite:
 
     def answer(self, now: datetime, members: Members) -> Answer:
         """Known when the members decide it, whatever the others would say."""
+        seen = [_member(reference, members) for reference in self.references]
         wrong = _tangled(self.references, members)
         if wrong is not None:
             return wrong
-        seen = [_member(reference, members) for reference in self.references]
         outcome = _OPERATORS[self.operator](seen)
         if outcome.active is None:
             return self._unknown(outcome, now)
@@ -74,9 +77,10 @@ class Composite:
         if outcome.abstains:
             text = f"every member of {self.operator} abstains"
             return Answer(active=None, reason=reasons.EXPIRED, message=text)
-        told = "; ".join(f"{member.name}: {member.verdict.message}" for member in outcome.by)
+        told = "; ".join(f"{member.name}: {member.verdict.message}" for member in outcome.by[:_NAMED])
+        told += f"; and {rest} more" if (rest := len(outcome.by) - _NAMED) > 0 else ""
         # Every edit of a member passes through staleness.
-        young = [stale_until(member.verdict, now) for member in outcome.by]
+        young = [stale_until(member.stale or member.verdict, now) for member in outcome.by]
         waits = [until for until in young if until is not None]
         settled = len(waits) < len(young)
         return Answer(
@@ -100,7 +104,12 @@ def _member(reference: ScheduleReference, members: Members) -> _Member:
         and ready is not None
         and (ready.status, ready.reason) == ("False", reasons.EXPIRED)
     )
-    return _Member(f"{reference.kind}/{reference.name}", verdict, abstains)
+    stale = (
+        attrs.evolve(verdict, reason=reasons.PROVIDER_STALE, stale_since=view.stale_since)
+        if view and view.stale
+        else None
+    )
+    return _Member(f"{reference.kind}/{reference.name}", verdict, abstains, stale)
 
 
 def _all_of(seen: Sequence[_Member]) -> _Outcome:

@@ -9,6 +9,7 @@ import attrs
 from fivespot.core.api import reasons
 from fivespot.core.api.providers import ManualSpec, Then
 from fivespot.core.api.scheduled_machine import ScheduleReference
+from fivespot.core.instant import later
 from fivespot.core.provider.answer import Answer, Members
 from fivespot.core.provider.reading import read
 
@@ -57,5 +58,5 @@ def read_manual(spec: Mapping[str, Any]) -> Manual:
     until = found.until
     if until is not None and until.microsecond:
         # Statuses have whole seconds: the first at which it has passed.
-        until = until.replace(microsecond=0) + timedelta(seconds=1)
+        until = later(until.replace(microsecond=0), timedelta(seconds=1))
     return Manual(found.active, until, _THEN[found.then] if found.then is not None else None)

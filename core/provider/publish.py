@@ -11,7 +11,7 @@ import attrs
 
 from fivespot.core.api import reasons
 from fivespot.core.api.codec import decode
-from fivespot.core.api.common import Condition, condition
+from fivespot.core.api.common import Condition, condition, in_brief
 from fivespot.core.api.providers import ProviderStatus
 from fivespot.core.decision.actions import Event, Severity
 from fivespot.core.errors import InvalidSpec
@@ -112,7 +112,7 @@ def _merge(stored: ProviderStatus, generation: int, now: datetime, answer: Answe
         type=reasons.READY,
         status=status,
         reason=answer.reason,
-        message=answer.message,
+        message=in_brief(answer.message),
         last_transition_time=since,
         observed_generation=generation,
     )

@@ -125,10 +125,14 @@ class Providers(Mapping[ProviderKey, Answering]):
         changed, due = [], [key]
         while due:
             at = due.pop(0)
-            if self._answering[at].advance(now, _Neighbours(self, at[1])):
+            if self.state(at, now):
                 changed.append(at)
                 due += self._users.get(at, ())
         return changed
+
+    def state(self, key: ProviderKey, now: datetime) -> bool:
+        """State what one provider says at `now`, and nobody else; returns whether its status changed."""
+        return self._answering[key].advance(now, _Neighbours(self, key[1]))
 
     def members_first(self) -> list[ProviderKey]:
         """Every key, behind those that it is made of; in a circle in any order."""

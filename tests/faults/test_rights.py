@@ -103,6 +103,7 @@ async def _begin(here: Lab) -> None:
         "cluster.x-k8s.io/v1beta2", "clusters", {"metadata": {"name": CALM}, "spec": {}}, NAMESPACE
     )
     here.give_kubeconfig(name=f"{CALM}-kubeconfig")
+    here.children[CALM] = here.child
     for cluster, server in (("management", here.management), ("child", here.child)):
         server.authorizer = authorizer(cluster)
 

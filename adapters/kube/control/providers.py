@@ -4,6 +4,7 @@ Nothing here knows which kind it is: what a spec means is `core/provider`'s.
 """
 
 import asyncio
+import contextlib
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
@@ -35,6 +36,8 @@ from fivespot.core.provider.kinds import ProviderKind
 from fivespot.core.provider.publish import publish, stored_status
 
 _LOG: Final = logging.getLogger(__name__)
+_PATIENCE: Final = 5.0
+"""Seconds between looks at whether the first answer about a member is still under way."""
 
 
 @attrs.frozen(kw_only=True)
@@ -152,15 +155,22 @@ class ProviderController:
         )
         return found.references if found is not None else ()
 
-    def _changed(self, _stream: Stream[_Known], of: Key, _old: _Known | None, new: _Known | None) -> None:
-        key = "/".join(of)
-        self._members.want(key, of[0], new.references if new is not None else ())
+    def _changed(self, _stream: Stream[_Known], of: Key, old: _Known | None, new: _Known | None) -> None:
+        key, references = "/".join(of), new.references if new is not None else ()
+        self._members.want(key, of[0], references)
         if new is None:
             self._known.pop(key, None)
             self._queue.forget(key)
-            return
-        self._known[key] = new
-        self._queue.add(key)
+            # prometheus-client knows no object that has none.
+            with contextlib.suppress(KeyError):
+                self._transitions.remove(*of)
+        else:
+            self._known[key] = new
+            self._queue.add(key)
+        if references != (old.references if old is not None else ()):
+            # What stands far above is told by nobody that it has become deeper, or part of a circle.
+            made_of_others = (other for other, known in self._known.items() if known.references)
+            self._enqueue(other for other in list(made_of_others) if other.startswith(f"{of[0]}/"))
 
     def _read(self, body: Object, before: _Known | None) -> _Known:
         found = body["metadata"]
@@ -188,6 +198,9 @@ class ProviderController:
             return self._logic_of(spec if isinstance(spec, dict) else {})
         except InvalidSpec as error:
             return error.below("spec")
+        except Exception as error:  # noqa: BLE001 - one object's surprise must not keep the others from being read
+            _LOG.exception("a spec could not be read", extra={"kind": self._kind.name})
+            return InvalidSpec("spec", type(error).__name__, f"it cannot be read: {error}")
 
     async def _work(self, resource: Resource) -> None:
         while (key := await self._queue.get()) is not None:
@@ -210,8 +223,11 @@ class ProviderController:
 
     async def _publish(self, resource: Resource, key: str) -> None:
         known = self._known.get(key)
-        if known is None or self._members.pending(key):
-            # What is on its way wakes it when it is there.
+        if known is None:
+            return
+        if self._members.pending(key):
+            # What is on its way wakes it when it is there; what fails on its way does not.
+            self._queue.add_at(key, self._clock.monotonic() + _PATIENCE)
             return
         stored, meta = known.status, known.metadata
         made = publish(

@@ -20,11 +20,7 @@ async def permissions(gateway: Gateway, rights: Iterable[Right], subject: str) -
     try:
         allowed = await asyncio.gather(*(_allowed(gateway, right) for right in asked))
     except ApiError as error:
-        return [
-            warning(
-                subject, f"cannot be asked for: {error}", "let the account create selfsubjectaccessreviews"
-            )
-        ]
+        return [warning(subject, f"cannot be asked for: {error}", error.advice() or "try again")]
     denied = [right for right, granted in zip(asked, allowed, strict=True) if not granted]
     if not denied:
         return [ok(subject, f"all {len(asked)} are granted")]

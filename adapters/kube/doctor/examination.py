@@ -36,14 +36,14 @@ from fivespot.adapters.kube.lease import read_lease
 from fivespot.adapters.kube.resources import CRDS, LEASES, SECRETS, Resource
 from fivespot.adapters.kube.watching import Key, key_of
 from fivespot.core.api import reasons
-from fivespot.core.api.kinds import KINDS, Kind
+from fivespot.core.api.kinds import KINDS, SCHEDULED_MACHINE, Kind
 from fivespot.core.decision.actions import Role
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown
 from fivespot.core.decision.observation import MachineView, ProviderView
 from fivespot.core.doctor import judging, rights
 from fivespot.core.doctor.finding import Finding, Level, failed, ok, warning
 from fivespot.core.errors import FivespotError
-from fivespot.core.names import BOOTSTRAP_GROUPS, INFRASTRUCTURE_GROUPS, PROVIDER_GROUP
+from fivespot.core.names import BOOTSTRAP_GROUPS, INFRASTRUCTURE_GROUPS, PROVIDER_GROUP, SYSTEM_NAMESPACE
 from fivespot.core.ports import Clock
 
 T = TypeVar("T")
@@ -82,30 +82,31 @@ class Examination:
         if reached.level is Level.FAILED:
             yield Section(title="management cluster", findings=(reached,))
             return
-        kinds = [await self._kind(kind) for kind in KINDS]
-        yield Section(title="management cluster", findings=(reached, *kinds, await self._leader()))
         machines, problems = await self._machines()
+        needed = {SCHEDULED_MACHINE.name, *(_kind_of_schedule(machine) for machine in machines)}
+        kinds = [await self._kind(kind, needed=kind.name in needed) for kind in KINDS]
+        yield Section(title="management cluster", findings=(reached, *kinds, await self._leader()))
         found = [*problems, *judging.specs(machines)]
         if not found:
             found = [ok("ScheduledMachines", f"{len(machines)} are there, and valid")]
         yield Section(title="machines", findings=tuple(found))
         capi, in_use = await self._cluster_api(machines)
         yield Section(title="Cluster API", findings=tuple(capi))
-        yield Section(title="permissions", findings=tuple(await self._rights(in_use)))
+        yield Section(title="permissions", findings=tuple(await self._rights(machines, in_use)))
         if machines:
             yield Section(title="schedules", findings=tuple(await self._providers(machines)))
             yield Section(title="child clusters", findings=tuple(await self._children(machines)))
 
     # Kinds, machines, the leader
 
-    async def _kind(self, kind: Kind) -> Finding:
+    async def _kind(self, kind: Kind, *, needed: bool) -> Finding:
         try:
             served = await self.gateway.resolve(kind.group, kind.name, kind.version)
             if served.version != kind.version:
-                return judging.kind_missing(kind)
+                return judging.kind_missing(kind, needed=needed)
             installed = await self._definition(served)
         except KindNotServed:
-            return judging.kind_missing(kind)
+            return judging.kind_missing(kind, needed=needed)
         except ApiError as error:
             return _unread(kind.name, error)
         return judging.kind_served(kind) if installed is None else judging.kind_installed(kind, installed)
@@ -171,20 +172,26 @@ class Examination:
             definition = await self._definition(resource)
         except KindNotServed as error:
             return failed(
-                subject, f"{count} machines need it: {error}", "install the provider: clusterctl init"
+                subject,
+                f"{judging.counted(count, 'machine needs', 'machines need')} it: {error}",
+                "install the provider: clusterctl init",
             )
         except ApiError as error:
             return _unread(subject, error)
         lacking = judging.contract(definition) if definition is not None else None
-        return lacking or ok(subject, f"{resource.api_version} is served, and {count} machines use it")
+        return lacking or ok(
+            subject,
+            f"{resource.api_version} is served, and {judging.counted(count, 'machine uses', 'machines use')} it",
+        )
 
-    async def _rights(self, in_use: Iterable[Resource]) -> list[Finding]:
+    async def _rights(self, machines: list[MachineView], in_use: Iterable[Resource]) -> list[Finding]:
         made_of = {(resource.group, resource.plural) for resource in in_use}
         providers = {(kind.group, kind.plural) for kind in KINDS if kind.group == PROVIDER_GROUP}
-        wanted = rights.of_kinds(rights.CONTROLLER, made_of | providers)
+        secrets = {(key.namespace, key.secret) for key in map(child_key, machines) if key.secret}
+        wanted = rights.of_secrets(rights.of_kinds(rights.CONTROLLER, made_of | providers), secrets)
         placed = (
             attrs.evolve(right, namespace=self.namespace, name=right.name and self.lease)
-            if right.namespace is not None
+            if right.namespace == SYSTEM_NAMESPACE
             else right
             for right in wanted
         )
@@ -236,10 +243,20 @@ class Examination:
         subject = f"Secret {key.namespace}/{key.secret}"
         try:
             gateway = await self._child_gateway(key)
-        except FivespotError as error:
-            why = unreachable(error, "")
+        except ApiError as error:
+            return [_unread(subject, error)]
+        # Whatever a tenant has put there must not keep the others from being looked at.
+        except Exception as error:  # noqa: BLE001
+            known = error if isinstance(error, FivespotError) else None
+            why = unreachable(known, str(error) or type(error).__name__)
             fix = "put a kubeconfig with inline credentials there, as Cluster API does"
-            return [failed(subject, f"{why.reason}: {why.why}; {count} machines need it", fix)]
+            return [
+                failed(
+                    subject,
+                    f"{why.reason}: {why.why}; {judging.counted(count, 'machine needs', 'machines need')} it",
+                    fix,
+                )
+            ]
         async with gateway:
             reached = attrs.evolve(await reach(gateway), subject=subject)
             if reached.level is Level.FAILED:
@@ -270,6 +287,10 @@ class Examination:
         resource = await self.gateway.resolve(stream.group, stream.kind, stream.version)
         listed = await self.gateway.list(resource, label_selector=stream.label)
         return {key: stream.read(item, None) for item in listed.each() if (key := key_of(item)) is not None}
+
+
+def _kind_of_schedule(machine: MachineView) -> str:
+    return machine.intent.schedule.kind if machine.intent.schedule is not None else ""
 
 
 def _made_of(machines: Iterable[MachineView]) -> Counter[Stream[Any]]:

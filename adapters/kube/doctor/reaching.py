@@ -7,7 +7,7 @@ import time
 from typing import Final
 from urllib.parse import urlsplit
 
-from fivespot.adapters.kube.errors import ApiError, Unauthorized, Unavailable
+from fivespot.adapters.kube.errors import ApiError, Forbidden, NotFound, Unauthorized, Unavailable
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import Resource
 from fivespot.core.doctor.finding import Finding, failed, ok
@@ -43,8 +43,11 @@ async def reach(gateway: Gateway) -> Finding:
 
 
 async def _identity(gateway: Gateway) -> str:
-    """Who we are, by the server's own word."""
-    review = await gateway.create(_REVIEWS, None, {})
+    """Who we are, by the server's own word; servers before Kubernetes 1.28 have none, and some let nobody ask."""
+    try:
+        review = await gateway.create(_REVIEWS, None, {})
+    except (NotFound, Forbidden):
+        return "somebody"
     return str(review.get("status", {}).get("userInfo", {}).get("username", "somebody"))
 
 
@@ -55,7 +58,8 @@ async def _how_far(server: str, error: Unavailable) -> Finding:
     loop = asyncio.get_running_loop()
     try:
         await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
+    # A name that is none at all is a UnicodeError.
+    except (OSError, UnicodeError):
         fix = "is the server's address in the kubeconfig right, and does DNS work here?"
         return failed(_SUBJECT, f"DNS: the name {host} does not resolve", fix)
     try:

@@ -19,32 +19,29 @@ def kubectl(*arguments):
 
 def status_of(body):
     before, now = body.get("status") or {}, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    path = body["spec"]["path"]
+    path, generation = body["spec"]["path"], body["metadata"]["generation"]
     lent = not Path(path).exists()
-    since = before["lastTransitionTime"] if before.get("active") is lent else now
+    since = before.get("lastTransitionTime", now) if before.get("active") is lent else now
     ready = {"type": "Ready", "status": "True", "reason": "Unlocked" if lent else "Locked", "message": path}
-    ready["lastTransitionTime"] = before["conditions"][0]["lastTransitionTime"] if before else now
-    generation = body["metadata"]["generation"]
-    return {
-        "active": lent,
-        "observedGeneration": generation,
-        "lastTransitionTime": since,
-        "conditions": [ready],
-    }
+    ready["lastTransitionTime"] = (before.get("conditions") or [{}])[0].get("lastTransitionTime", now)
+    found = {"active": lent, "observedGeneration": generation, "lastTransitionTime": since}
+    return {**found, "conditions": [ready]}
 
 
-def main(seconds=2.0):
-    while True:
-        for body in json.loads(kubectl("get", PLURAL, "--all-namespaces", "-o", "json"))["items"]:
-            meta, status = body["metadata"], status_of(body)
-            if status != body.get("status"):
-                patch = json.dumps(
-                    {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
-                )
-                where = ("-n", meta["namespace"], "--subresource=status", "--type=merge", "-p", patch)
-                kubectl("patch", PLURAL, meta["name"], *where)
-        time.sleep(seconds)
+def look():
+    for body in json.loads(kubectl("get", PLURAL, "--all-namespaces", "-o", "json"))["items"]:
+        meta, status = body["metadata"], status_of(body)
+        if status != body.get("status"):
+            patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
+            where = ("-n", meta["namespace"], "--subresource=status", "--type=merge", "-p", json.dumps(patch))
+            kubectl("patch", PLURAL, meta["name"], *where)
 
 
-if __name__ == "__main__":
-    main(*map(float, sys.argv[1:]))
+while __name__ == "__main__":
+    try:
+        look()
+    except (
+        subprocess.CalledProcessError
+    ) as error:  # a server that is away, an object that has changed: look again
+        print(error.stderr, file=sys.stderr)
+    time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 2)

@@ -14,6 +14,7 @@ from fivespot.core import zones
 from fivespot.core.calendar.derive import Calendar, Difference, drift, spec_of
 from fivespot.core.calendar.sessions import Hours, Interval, hours_of, merged
 from fivespot.core.errors import InvalidSpec
+from fivespot.core.schedule import CAPITAL_MARKETS
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SPECS = [json.loads(line) for line in (GOLDEN / "exchange_specs.jsonl").read_text().splitlines()]
@@ -107,7 +108,10 @@ def test_many_days_alike_are_as_many_entries_as_it_takes() -> None:
     entries = spec_of(calendar(sessions, last=last))["overrides"]
     # A weekday that is short more often than not is usually short.
     assert all(len(entry["dates"]) <= 300 for entry in entries)
-    assert list(drift(spec_of(calendar(sessions, last=last)), calendar(sessions, last=last))) == []
+    assert (
+        list(drift(CAPITAL_MARKETS, spec_of(calendar(sessions, last=last)), calendar(sessions, last=last)))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +162,7 @@ def test_whatever_it_says_is_what_the_sessions_say(shapes: dict[date, Hours], wh
         )
         assert hours_of(day, sessions[day][0], zone) == hours
     made = calendar(sessions, zone, last)
-    assert list(drift(spec_of(made), made)) == []
+    assert list(drift(CAPITAL_MARKETS, spec_of(made), made)) == []
 
 
 def test_drift_names_the_stretches() -> None:
@@ -167,7 +171,7 @@ def test_drift_names_the_stretches() -> None:
     day = date(2026, 6, 1)
     moved[day] = (local(LONDON, day, "09:00", "16:30"),)
     del moved[date(2026, 6, 2)]
-    found = list(drift(spec, calendar(moved)))
+    found = list(drift(CAPITAL_MARKETS, spec, calendar(moved)))
     assert found == [
         Difference(
             start=datetime(2026, 6, 1, 7, tzinfo=UTC), end=datetime(2026, 6, 1, 8, tzinfo=UTC), active=True
