@@ -100,3 +100,26 @@ def test_usage(arguments: tuple[str, ...], status: int, words: str) -> None:
     done = run(*arguments)
     assert done.exit_code == status
     assert words in done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("XNYS", "--years", "2026", "--check", "here"),
+        ("--ics", "here", "--years", "2026", "--name", "x"),
+        ("--ics", "here"),
+        ("XNYS", "--years", "9999"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    path = made(tmp_path, "XLON", "--years", "2026")
+    done = run(*(str(path) if argument == "here" else argument for argument in arguments))
+    assert done.exit_code == 2, done.output
+
+
+def test_only_schedules_are_compared(tmp_path: Path) -> None:
+    path = made(tmp_path, "XLON", "--years", "2026")
+    text = path.read_text()
+    head, _, _ = text.partition("spec:")
+    path.write_text(head.replace("CapitalMarketsSchedule", "ManualSpotSchedule") + "spec:\n  active: true\n")
+    assert "has the annotation" in run("--check", str(path)).output

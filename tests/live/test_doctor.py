@@ -166,7 +166,8 @@ def test_every_trouble_of_a_fleet_is_told_with_what_to_do(world: World, admin: P
     down["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
     runs = {**config, "users": [{"name": config["users"][0]["name"], "user": {"exec": {"command": "true"}}}]}
     stranger = world.plane.kubeconfig_text("test:stranger")
-    names = {"down": yaml.safe_dump(down), "runs": yaml.safe_dump(runs), "stranger": stranger}
+    odd = yaml.safe_dump(down).replace(f"127.0.0.1:{port}", "a..b:1")
+    names = {"down": yaml.safe_dump(down), "runs": yaml.safe_dump(runs), "stranger": stranger, "odd": odd}
     world.apply(
         product.open_now(BROKEN),
         *(secret(f"{name}-kubeconfig", text) for name, text in names.items()),
@@ -211,6 +212,7 @@ def test_every_trouble_of_a_fleet_is_told_with_what_to_do(world: World, admin: P
         f"Secret {BROKEN}/nowhere-kubeconfig": "KubeconfigMissing: it does not exist",
         f"Secret {BROKEN}/runs-kubeconfig": "users[0].user.exec",
         f"Secret {BROKEN}/down-kubeconfig": f"TCP: 127.0.0.1 port {port}",
+        f"Secret {BROKEN}/odd-kubeconfig": "DNS: the name a..b does not resolve",
         f"permissions by Secret {BROKEN}/stranger-kubeconfig": "may not create pods/eviction",
     }
     assert found.keys() == expected.keys()

@@ -116,3 +116,19 @@ def test_open_only_during_the_events(spans: list[tuple[datetime, int]]) -> None:
     for quarter in range(0, int((end - begin) / timedelta(minutes=15)), 7):
         now = begin + timedelta(minutes=15 * quarter)
         assert schedule.active(now) is any(event.start <= now < event.end for event in events)
+
+
+def test_whole_days_that_end_on_the_day_of_their_start_are_a_day() -> None:
+    assert closed(event("2026-05-01", "2026-05-01")) == [
+        {"dates": ["2026-05-01"], "name": "freeze", "windows": []}
+    ]
+
+
+@pytest.mark.parametrize(("begins", "ends"), [("05:30", "06:30"), ("05:45", "06:15")])
+def test_minutes_that_the_clock_reads_twice_are_refused_and_not_dropped(begins: str, ends: str) -> None:
+    """Half past one comes twice in New York on 1 November."""
+    edges = [datetime.fromisoformat(f"2026-11-01T{text}Z") for text in (begins, ends)]
+    odd = CalendarEvent(name="odd", start=edges[0], end=edges[1])
+    with pytest.raises(InvalidSpec, match="twice") as refused:
+        overrides_of([odd], zones.zone("America/New_York"), FIRST, LAST, active=True)
+    assert refused.value.field == "2026-11-01"

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from fivespot.core.api.reasons import PROVIDER_CRD_NOT_INSTALLED
-from fivespot.core.api.scheduled_machine import SpotScheduleStatus
+from fivespot.core.api.scheduled_machine import ScheduleReference, SpotScheduleStatus
 from fivespot.core.decision.actions import Create
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown
 from fivespot.core.decision.observation import ProviderView
@@ -248,3 +248,12 @@ def test_an_unknown_provider_does_not_hold_a_deletion_up() -> None:
     made = look(deleted(with_status(down(provider=Unknown("ProviderUnreadable", "?")))))
     assert made.status.phase is None
     assert [type(action).__name__ for group in made.groups for action in group.actions] == ["RemoveFinalizer"]
+
+
+def test_what_a_provider_says_of_itself_is_repeated_in_brief() -> None:
+    """A traceback in its condition must not make a status that no server takes: nothing would be killed or deleted then."""
+    condition = {"type": "Ready", "status": "False", "reason": "Broken", "message": "x" * 40_000}
+    view = ProviderView(generation=1, status={"active": True, "conditions": [condition]})
+    found = verdict_of(Present(view), ScheduleReference(api_version="g/v1", kind="K", name="n"))
+    assert found.active is None
+    assert len(found.message) < 1200

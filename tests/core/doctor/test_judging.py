@@ -196,3 +196,12 @@ def test_the_worst_of_a_report_is_what_counts() -> None:
     findings.append(warning("a", "b", "c"))
     assert worst([*findings, ok("a", "b")]) is Level.WARNING
     assert worst([failed("a", "b", "c"), *findings]) is Level.FAILED
+
+
+def test_a_kind_that_nobody_needs_need_not_be_there() -> None:
+    assert judging.kind_missing(SCHEDULED_MACHINE, needed=True).level is Level.FAILED
+    assert judging.kind_missing(SCHEDULED_MACHINE, needed=False).level is Level.WARNING
+
+
+def test_a_cluster_without_a_name_is_told_of_with_the_spec_alone() -> None:
+    assert list(judging.clusters([machine("odd", clusterName="")], {})) == []

@@ -8,7 +8,7 @@ import attrs
 import pytest
 import yaml
 
-from fivespot.core.doctor.rights import CONTROLLER, EVERY_KIND, IN_CHILD, Right, of_kinds, told
+from fivespot.core.doctor.rights import CONTROLLER, EVERY_KIND, IN_CHILD, Right, of_kinds, of_secrets, told
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 PROVIDERS = "spotschedules.5spot.finos.org"
@@ -81,4 +81,15 @@ def test_what_is_missing_on_one_resource_is_one_rule_to_write() -> None:
             "may not update leases.coordination.k8s.io 5spot-leader in namespace 5spot-system",
             "grant it in a Role in namespace 5spot-system: apiGroups: [coordination.k8s.io], resources: [leases], verbs: [update], resourceNames: [5spot-leader]",
         ),
+    )
+
+
+def test_secrets_are_asked_for_one_by_one() -> None:
+    """A site may have granted these by name, in a Role of each namespace, and no others."""
+    listed = Right(group="", resource="secrets", verb="list")
+    nodes = Right(group="", resource="nodes", verb="list")
+    assert of_secrets([listed, nodes], [("b", "grid-kubeconfig"), ("a", "own")]) == (
+        attrs.evolve(listed, namespace="a", name="own"),
+        attrs.evolve(listed, namespace="b", name="grid-kubeconfig"),
+        nodes,
     )

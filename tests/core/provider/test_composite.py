@@ -248,3 +248,18 @@ def test_a_chain_without_end_and_many_ways_to_the_same_are_answered_at_once() ->
 def test_what_is_no_operator_over_references_is_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpec):
         read_composite(spec)
+
+
+def test_of_many_members_without_an_answer_some_are_named() -> None:
+    found = ask("allOf", *[member(None)] * 32)
+    assert found.message.count("ManualSpotSchedule/") == 10  # a name, and its sentence, for each
+    assert found.message.endswith("; and 27 more")
+
+
+def test_an_expired_override_that_was_just_edited_is_waited_for() -> None:
+    """To renew one is what most edits of overrides are."""
+    old = abstains()
+    assert isinstance(old, Present)
+    edited = Present(attrs.evolve(old.value, generation=2, stale_since=NOW - timedelta(seconds=1)))
+    found = ask("firstOf", edited, says(active=True))
+    assert (found.active, found.settled, found.wake_at) == (None, False, NOW + timedelta(seconds=29))

@@ -71,3 +71,9 @@ def test_what_is_not_said_clearly_is_refused_by_field(spec: dict[str, Any], fiel
     with pytest.raises(InvalidSpec) as refused:
         read_manual(spec)
     assert refused.value.field == field
+
+
+def test_the_end_of_time_is_as_good_an_end_as_any() -> None:
+    """The schema lets it in, and the next whole second is in a year that no calendar has."""
+    found = at(SIX, active=True, until="9999-12-31T23:59:59.5Z", then="Abstain")
+    assert found.active is True

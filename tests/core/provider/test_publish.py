@@ -169,3 +169,8 @@ def test_every_kind_reads_its_specs_and_refuses_what_is_none(kind: Any) -> None:
 
 def test_names_are_each_their_own() -> None:
     assert len({kind.name for kind in PROVIDER_KINDS}) == len(BY_KIND) == len(PROVIDER_KINDS)
+
+
+def test_no_message_is_longer_than_a_server_takes() -> None:
+    made = stated(answer(None, message="x" * 100_000))
+    assert len(ready(made.status).message) == 4096

@@ -123,3 +123,12 @@ def test_explain_computes_them_for_the_instant_that_is_asked_for() -> None:
     later = {answer.name: answer for answer in answers(fleet, NOON + timedelta(hours=7))}
     assert (later["front"].verdict.active, later["front"].decided_by) == (False, "MembersInactive")
     assert later["tonight"].decided_by == "Expired"
+
+
+def test_explain_leaves_what_is_stored_as_it_is() -> None:
+    """Without an instant nothing is computed that has a status, whatever has become of its members."""
+    front = composite("front", "allOf", "yes")
+    front["status"] = {"active": False, "observedGeneration": 1}
+    documents = [front, manual("yes", active=True), machine_on("CompositeSpotSchedule", "front")]
+    found = explain(Fleet.from_documents(documents), "desk-1", NOON, stored=True)
+    assert (found.verdict.active, found.computed) == (False, False)
