@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import attrs
@@ -161,6 +162,20 @@ def node_info(node: str) -> dict[str, str]:
         "x",
     )
     return {**found, "systemUUID": f"uuid-{node}"}
+
+
+def first_actions(plane: ControlPlane, namespace: str, flips: Iterable[datetime]) -> list[float]:
+    """Seconds from each flip to the first create of the controller in that namespace to reach the server, by its audit log."""
+    creates = sorted(
+        datetime.fromisoformat(event["requestReceivedTimestamp"])
+        for event in plane.audit_events()
+        if event["verb"] == "create"
+        and event["user"].get("username") == CONTROLLER
+        and event.get("objectRef", {}).get("namespace") == namespace
+        and event["objectRef"]["resource"] != "events"
+        and event["stage"] == "ResponseComplete"
+    )
+    return [(next(at for at in creates if at > flip) - flip).total_seconds() for flip in flips]
 
 
 @attrs.frozen
