@@ -26,13 +26,14 @@ SERVERS = ("etcd", "kube-apiserver", "kube-controller-manager")
 
 # Starts a control plane, says where, and waits for the signal that ends it.
 HOLDER = """
-import json, signal, sys
+import json, sys, time
 from pathlib import Path
 from tests.controlplane.controlplane import ControlPlane
 plane = ControlPlane(Path(sys.argv[1]))
 print(json.dumps({"folder": str(plane.folder), "pids": dict(plane.pids)}), flush=True)
 while True:
-    signal.pause()
+    # Not signal.pause(): what comes just before it is taken note of, and slept over for ever.
+    time.sleep(0.1)
 """
 
 

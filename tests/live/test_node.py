@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 
 # Starts a node with pods for a control plane, says where, and waits for the signal that ends it.
 HOLDER = """
-import json, signal, sys
+import json, sys, time
 from pathlib import Path
 from tests.controlplane.binaries import find_or_build
 from tests.controlplane.controlplane import ControlPlane
@@ -40,7 +40,8 @@ from tests.node import binaries
 with ControlPlane(find_or_build(print)) as plane:
     node = begin(plane, binaries.find_or_build(print))
     print(json.dumps({"folder": str(node.folder), "pid": node.pids["host"]}), flush=True)
-    signal.pause()
+    while True:
+        time.sleep(0.1)
 """
 
 
