@@ -18,6 +18,7 @@ from fivespot.core.errors import InvalidSpec, shown
 from fivespot.core.names import MACHINE_GROUP, PROVIDER_GROUP, group_of
 
 DEFAULT_NAMESPACE = "default"
+_OURS: Final = (MACHINE_GROUP, PROVIDER_GROUP)
 _NAMED: Final = 10
 """How many machines a message lists."""
 
@@ -177,6 +178,12 @@ class Fleet:
         return f"no machine is called so; there are {', '.join(known[:_NAMED]) or 'none'}{more}"
 
 
+def _defines_ours(body: Mapping[str, Any], kind: str) -> bool:
+    """Whether it is the CustomResourceDefinition of a kind of ours, or of a stranger's provider."""
+    spec = body.get("spec")
+    return kind == "CustomResourceDefinition" and isinstance(spec, Mapping) and spec.get("group") in _OURS
+
+
 @attrs.define(kw_only=True)
 class _Reader:
     problems: list[Problem]
@@ -200,8 +207,10 @@ class _Reader:
             )
             return
         group = group_of(api_version)
-        if group not in (MACHINE_GROUP, PROVIDER_GROUP):
-            self.skipped[kind] += 1
+        if group not in _OURS:
+            # What a kind of these groups looks like is said beside its objects, and nothing of a fleet.
+            if not _defines_ours(body, kind):
+                self.skipped[kind] += 1
             return
         strange = group == PROVIDER_GROUP and kind_of(api_version, kind) is None
         found = problems_of_stranger(body) if strange else problems_of_document(body)

@@ -168,3 +168,18 @@ def test_answers_tell_of_every_provider_who_refers_to_it_and_how_it_was_found() 
         False,
     )
     assert nights.until == datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def test_a_definition_of_a_kind_of_ours_is_passed_over_and_one_of_strangers_is_counted() -> None:
+    def definition(group: object) -> dict[str, object]:
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "spec": {"group": group},
+        }
+
+    documents = [
+        definition(group) for group in ("spotschedules.5spot.finos.org", "5spot.finos.org", "example.com", 7)
+    ]
+    found = fivespot.core.Fleet.from_documents([*documents, {**documents[0], "spec": None}])
+    assert found.skipped == {"CustomResourceDefinition": 3}

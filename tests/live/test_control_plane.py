@@ -26,9 +26,11 @@ SERVERS = ("etcd", "kube-apiserver", "kube-controller-manager")
 
 # Starts a control plane, says where, and waits for the signal that ends it.
 HOLDER = """
-import json, sys, time
+import json, signal, sys, time
 from pathlib import Path
 from tests.controlplane.controlplane import ControlPlane
+# Whoever runs the tests may have this ignored, as nohup does, and all that they start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 plane = ControlPlane(Path(sys.argv[1]))
 print(json.dumps({"folder": str(plane.folder), "pids": dict(plane.pids)}), flush=True)
 while True:

@@ -45,7 +45,7 @@ with ControlPlane(find_or_build(print)) as plane:
 """
 
 
-def begin(plane: ControlPlane, programs: NodePrograms, name: str = "desk-1") -> Node:
+def begin(plane: ControlPlane, programs: NodePrograms, name: str = "real-1") -> Node:
     """A node with two pods that end no sooner than they must, one of them with a network of its own."""
     node = Node(plane, programs, name=name, provider_id=f"test://{name}")
     plane.kubectl("wait", "--for=create", "serviceaccount/default", "-n", "default", "--timeout=30s")
@@ -157,7 +157,7 @@ def test_a_node_leaves_nothing_behind(
         "containerd": 1, "containerd-shim-runc-v2": 2, "kubelet": 1, "sh": 2, "sleep": 4,
     }  # fmt: skip
     info = json.loads(control_plane.kubectl("get", "node", node.name, "-o", "json"))
-    assert info["spec"]["providerID"] == "test://desk-1"
+    assert info["spec"]["providerID"] == "test://real-1"
     during = traces()
     assert {kind for kind, _ in during - before} == PASSING
     node.stop()
