@@ -6,8 +6,7 @@ import base64
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import yaml
@@ -17,7 +16,7 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.errors import ControlPlaneFailed
 from tests.controlplane.health import answers
 from tests.controlplane.ports import free_ports
-from tests.controlplane.processes import SupervisedProcesses
+from tests.controlplane.processes import StoppedAtTheEnd, SupervisedProcesses
 from tests.controlplane.waiting import wait_until
 
 BOTH: Final = ("v1beta1", "v1beta2")
@@ -28,7 +27,7 @@ _NAME: Final = "cluster-api"
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class ClusterApi:
+class ClusterApi(StoppedAtTheEnd):
     """The core manager and its CRDs, in one control plane, from `install` and `start` until `stop`.
 
     Its webhooks convert between its API versions, and admit and default its objects, as in a real installation.
@@ -43,14 +42,6 @@ class ClusterApi:
         self._plane = plane
         self._webhooks, self._health = free_ports(2)
         self._processes = SupervisedProcesses()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def install(self, served: Iterable[str] = BOTH) -> None:
         """Its CRDs, of which only these versions are served, and its webhooks; waits until the kinds are there."""

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tests.controlplane.certs import CertificateAuthority
 from tests.controlplane.commands import DEFAULT_CONTROLLERS, Commands, Ports
@@ -22,7 +21,7 @@ from tests.controlplane.errors import ControlPlaneFailed, KubectlFailed
 from tests.controlplane.health import answers
 from tests.controlplane.kubeconfig import render
 from tests.controlplane.ports import free_ports
-from tests.controlplane.processes import SupervisedProcesses
+from tests.controlplane.processes import StoppedAtTheEnd, SupervisedProcesses
 from tests.controlplane.waiting import wait_until
 
 _START_SECONDS = 90.0
@@ -37,7 +36,7 @@ _FIRST_DEEDS = {
 }
 
 
-class ControlPlane:
+class ControlPlane(StoppedAtTheEnd):
     """etcd, kube-apiserver and kube-controller-manager, alive from construction until `stop`.
 
     Args:
@@ -76,14 +75,6 @@ class ControlPlane:
         except BaseException:
             self.stop()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def stop(self) -> None:
         """End the processes and remove the folder; a second call does nothing."""

@@ -8,10 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from tests.controlplane.errors import ControlPlaneFailed
 
@@ -21,6 +23,22 @@ _TAIL = 4_000
 
 # -I: the folder of this file is no import path, else our own modules could hide the standard library's.
 _SUPERVISOR = ("-I", str(Path(__file__).with_name("supervisor.py")))
+
+
+class StoppedAtTheEnd(ABC):
+    """What a `with` statement stops, however its block ends."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
 
 
 class SupervisedProcesses:

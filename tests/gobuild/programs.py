@@ -23,11 +23,13 @@ class Programs(Generic[T]):
 
     Attributes:
         what: what the tests run against, for a person: "a real control plane".
+        how: how they do: "on" a node.
         find: finds the programs or builds them, and reports how it goes; raises ProgramsUnavailable.
         fixtures: the fixtures that need them.
     """
 
     what: str
+    how: str = "against"
     find: Callable[[Report], T]
     fixtures: Collection[str]
     _key: pytest.StashKey[T | ProgramsUnavailable] = attrs.field(factory=pytest.StashKey, init=False)
@@ -45,7 +47,7 @@ class Programs(Generic[T]):
         found = self._found(config)
         if not isinstance(found, ProgramsUnavailable):
             return found
-        reason = f"not against {self.what}: {found}"
+        reason = f"not {self.how} {self.what}: {found}"
         if os.environ.get("FIVESPOT_REQUIRE_LIVE") == "1":
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
@@ -53,7 +55,7 @@ class Programs(Generic[T]):
     def summarize(self, reporter: pytest.TerminalReporter, config: pytest.Config) -> None:
         """One loud line when a whole tier did not run."""
         if isinstance(reason := config.stash.get(self._key, None), ProgramsUnavailable):
-            reporter.write_line(f"NOT RUN: every test against {self.what}: {reason}", red=True, bold=True)
+            reporter.write_line(f"NOT RUN: every test {self.how} {self.what}: {reason}", red=True, bold=True)
 
     def _found(self, config: pytest.Config) -> T | ProgramsUnavailable:
         if self._key not in config.stash:

@@ -7,13 +7,12 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.errors import ControlPlaneFailed
 from tests.controlplane.ports import free_ports
-from tests.controlplane.processes import SupervisedProcesses
+from tests.controlplane.processes import StoppedAtTheEnd, SupervisedProcesses
 from tests.controlplane.waiting import wait_until
 from tests.node import images, settings
 from tests.node.binaries import NodePrograms
@@ -27,7 +26,7 @@ HOST = f"import sys; sys.path.append({str(_ROOT)!r}); from tests.node import hos
 """The program of a node's parent, for `python -I -c`."""
 
 
-class Node:
+class Node(StoppedAtTheEnd):
     """A kubelet that has registered, and what it runs pods with.
 
     Args:
@@ -62,14 +61,6 @@ class Node:
         except BaseException:
             self.stop()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def stop(self) -> None:
         """As pulling the plug, and nothing is left on the machine; the Node object stays. A second call does nothing."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.ports import free_ports
-from tests.controlplane.processes import SupervisedProcesses
+from tests.controlplane.processes import StoppedAtTheEnd, SupervisedProcesses
 from tests.node.binaries import NodePrograms
 
 
-class Scheduler:
+class Scheduler(StoppedAtTheEnd):
     """At work from construction until `stop`. Nobody waits for it: pods that wait show that it is not there yet."""
 
     def __init__(self, plane: ControlPlane, programs: NodePrograms) -> None:
@@ -26,14 +23,6 @@ class Scheduler:
             "--leader-elect=false",
         ]
         self._processes.start("kube-scheduler", command)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def stop(self) -> None:
         """End it; a second call does nothing."""

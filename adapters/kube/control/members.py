@@ -61,6 +61,16 @@ class MemberWatches:
         self._stale = {place: since for place, since in self._stale.items() if self._users.of(place)}
         self._watches.want(key, [stream for stream, _, _ in places])
 
+    def above(self, of: Stream[Any], namespace: str, name: str) -> frozenset[str]:
+        """Who is made of a provider, directly or through others of its own kind."""
+        found: set[str] = set()
+        due = [name]
+        while due:
+            users = self._users.of((of, namespace, due.pop())) - found
+            found |= users
+            due += [user.partition("/")[2] for user in users]
+        return frozenset(found)
+
     def pending(self, key: str) -> bool:
         """Whether the first answer about a member is still under way."""
         return self._watches.pending_for(key)

@@ -169,8 +169,7 @@ class ProviderController:
             self._queue.add(key)
         if references != (old.references if old is not None else ()):
             # What stands far above is told by nobody that it has become deeper, or part of a circle.
-            made_of_others = (other for other, known in self._known.items() if known.references)
-            self._enqueue(other for other in list(made_of_others) if other.startswith(f"{of[0]}/"))
+            self._enqueue(self._members.above(self._stream, *of))
 
     def _read(self, body: Object, before: _Known | None) -> _Known:
         found = body["metadata"]

@@ -1,43 +1,38 @@
 """What the controller is granted, what it asks for, and what a person is told to grant."""
 
+import itertools
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
-import yaml
 
 from fivespot.core.doctor.rights import CONTROLLER, EVERY_KIND, IN_CHILD, Right, of_kinds, of_secrets, told
+from tests.faults.roles import rights
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
 PROVIDERS = "spotschedules.5spot.finos.org"
 
 
-def granted(path: Path) -> Iterator[Right]:
-    """Every right in the roles of a file, taken apart."""
-    for document in yaml.safe_load_all(path.read_text()):
-        if document["kind"] not in ("Role", "ClusterRole"):
-            continue
-        for rule in document["rules"]:
-            yield from _of_rule(rule, document["metadata"].get("namespace"))
-
-
-def _of_rule(rule: dict[str, Any], namespace: str | None) -> Iterator[Right]:
-    for group in rule["apiGroups"]:
-        for resource in rule["resources"]:
-            for verb in rule["verbs"]:
-                for name in rule.get("resourceNames", [""]):
-                    yield Right(group=group, resource=resource, verb=verb, namespace=namespace, name=name)
+def granted(cluster: str) -> Iterator[Right]:
+    """Every right in the shipped roles, taken apart."""
+    for rule in rights():
+        if rule.cluster == cluster:
+            for group, resource, name in itertools.product(rule.groups, rule.resources, rule.names or ("",)):
+                yield Right(
+                    group=group,
+                    resource=resource,
+                    verb=rule.verb,
+                    namespace=rule.namespace or None,
+                    name=name,
+                )
 
 
 @pytest.mark.parametrize(
-    ("path", "rights"),
-    [("controller/rbac.yaml", CONTROLLER), ("child-cluster/rbac.yaml", IN_CHILD)],
+    ("cluster", "listed"),
+    [("management", CONTROLLER), ("child", IN_CHILD)],
 )
-def test_the_shipped_roles_grant_exactly_what_is_listed(path: str, rights: tuple[Right, ...]) -> None:
-    found = list(granted(DEPLOY / path))
-    assert sorted(map(str, found)) == sorted(map(str, rights))
+def test_the_shipped_roles_grant_exactly_what_is_listed(cluster: str, listed: tuple[Right, ...]) -> None:
+    found = list(granted(cluster))
+    assert sorted(map(str, found)) == sorted(map(str, listed))
 
 
 def test_no_right_has_a_wildcard_verb() -> None:
