@@ -43,7 +43,7 @@ from fivespot.core.decision.observation import MachineView, ProviderView
 from fivespot.core.doctor import judging, rights
 from fivespot.core.doctor.finding import Finding, Level, failed, ok, warning
 from fivespot.core.errors import FivespotError
-from fivespot.core.names import BOOTSTRAP_GROUPS, INFRASTRUCTURE_GROUPS, PROVIDER_GROUP, SYSTEM_NAMESPACE
+from fivespot.core.names import BOOTSTRAP_GROUPS, INFRASTRUCTURE_GROUPS, PROVIDER_GROUP
 from fivespot.core.ports import Clock
 
 T = TypeVar("T")
@@ -188,14 +188,15 @@ class Examination:
         made_of = {(resource.group, resource.plural) for resource in in_use}
         providers = {(kind.group, kind.plural) for kind in KINDS if kind.group == PROVIDER_GROUP}
         secrets = {(key.namespace, key.secret) for key in map(child_key, machines) if key.secret}
-        wanted = rights.of_secrets(rights.of_kinds(rights.CONTROLLER, made_of | providers), secrets)
-        placed = (
-            attrs.evolve(right, namespace=self.namespace, name=right.name and self.lease)
-            if right.namespace == SYSTEM_NAMESPACE
-            else right
-            for right in wanted
-        )
-        found = await permissions(self.gateway, placed, "permissions")
+        # Of ours only the Lease has a place, which is where this 5-Spot has it.
+        placed = [
+            right
+            if right.namespace is None
+            else attrs.evolve(right, namespace=self.namespace, name=right.name and self.lease)
+            for right in rights.CONTROLLER
+        ]
+        wanted = rights.of_secrets(rights.of_kinds(placed, made_of | providers), secrets)
+        found = await permissions(self.gateway, wanted, "permissions")
         groups = {*BOOTSTRAP_GROUPS, *INFRASTRUCTURE_GROUPS}
         if not made_of:
             text = f"those on kinds of {', '.join(sorted(groups))} were not asked for: no machine uses any"
