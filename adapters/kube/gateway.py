@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import anyio
 import httpx
 import kr8s
 import yaml
@@ -31,6 +32,7 @@ from fivespot.adapters.kube.exchange import Answered, Exchange, Fence, Params, u
 from fivespot.adapters.kube.kubeconfig import KubeconfigRejected, inline_kubeconfig
 from fivespot.adapters.kube.operations import Operations
 from fivespot.adapters.kube.resources import Object
+from fivespot.adapters.network.sockets import Sockets
 
 _LOG = logging.getLogger(__name__)
 
@@ -155,7 +157,7 @@ class Gateway(Operations):
         # In a thread: parsing the largest text that is allowed takes a second.
         config = await asyncio.to_thread(inline_kubeconfig, text, allow_local=allow_local)
         try:
-            connection = await _Connection.open(_api(config), "the Secret")
+            connection = await _Connection.open(_api(config), "the Secret", allow_local=allow_local)
         except NoCluster as error:
             remedy = "certificate, key and authority have to be readable, and to fit together"
             raise KubeconfigRejected("", remedy) from error
@@ -240,6 +242,10 @@ class Gateway(Operations):
                 ) as response,
             ):
                 yield response
+        except anyio.ClosedResourceError as error:
+            # What a request meets whose socket is closed while it opens; httpcore has no word of its own for it.
+            message = "the gateway was closed"
+            raise httpx.ConnectError(message) from error
         except kr8s.APITimeoutError as error:
             # It hides which limit it was, and whether the request had been sent.
             raise error.__cause__ or TimeoutError from error
@@ -279,11 +285,18 @@ class _Connection:
     """
 
     def __init__(
-        self, api: Api, *, verify: ssl.SSLContext | bool, tokens: Tokens | None, acting_as: str | None
+        self,
+        api: Api,
+        *,
+        verify: ssl.SSLContext | bool,
+        tokens: Tokens | None,
+        acting_as: str | None,
+        sockets: Sockets,
     ) -> None:
         self._api = api
+        self._sockets = sockets
         self._streams = copy.copy(api)
-        self._streams._session = _client(api, acting_as, verify=verify)  # noqa: SLF001 - see _open
+        self._streams._session = _client(api, acting_as, sockets, verify=verify)  # noqa: SLF001 - see _open
         self._uses = 0
         self._retired = False
         # None: to be read again, whatever the files look like.
@@ -294,16 +307,32 @@ class _Connection:
 
     @classmethod
     async def open(
-        cls, api: Api, shown: str, tokens: Tokens | None = None, acting_as: str | None = None
+        cls,
+        api: Api,
+        shown: str,
+        tokens: Tokens | None = None,
+        acting_as: str | None = None,
+        *,
+        allow_local: bool = True,
     ) -> "_Connection":
         """Load the configuration and make the client.
+
+        Args:
+            api: kr8s' own, with nothing loaded.
+            shown: what the configuration came from, for messages.
+            tokens: instead of the configuration's.
+            acting_as: a user to impersonate.
+            allow_local: whether the server's name may stand for this machine or a link-local neighbour.
 
         Raises:
             NoCluster: there is none, or it cannot be used.
         """
         begun = time.time_ns() - _GRAIN_NS
-        verify = await _open(api, acting_as, shown=shown)
-        made = cls(api, verify=verify, tokens=tokens, acting_as=acting_as)
+        sockets = Sockets()
+        verify = await _open(api, acting_as, sockets, shown=shown)
+        if not allow_local:
+            sockets.guarded = httpx.URL(api.auth.server).raw_host.decode()
+        made = cls(api, verify=verify, tokens=tokens, acting_as=acting_as, sockets=sockets)
         if any(found is not None and found[1] >= begun for found in made._stamps or ()):
             # Written while it was read: perhaps half of it was.
             made._doubt()
@@ -331,6 +360,7 @@ class _Connection:
         for api in (self._api, self._streams):
             if api._session is not None:  # noqa: SLF001 - see _open
                 await api._session.aclose()  # noqa: SLF001
+        await self._sockets.close()
 
     def outdated(self) -> bool:
         """Whether a file has changed since, or the exec plugin has made another certificate."""
@@ -359,7 +389,7 @@ def _api(kubeconfig: Object | str | None, context: str | None = None) -> Api:
     return Api(kubeconfig=kubeconfig, context=context, serviceaccount="", bypass_factory=True)
 
 
-async def _open(api: Api, acting_as: str | None, *, shown: str) -> ssl.SSLContext | bool:
+async def _open(api: Api, acting_as: str | None, sockets: Sockets, *, shown: str) -> ssl.SSLContext | bool:
     """Load the configuration and make the client, without a request; how servers are verified.
 
     kr8s makes its client in the first request: two first requests make two of them and lose one, with its sockets.
@@ -367,14 +397,16 @@ async def _open(api: Api, acting_as: str | None, *, shown: str) -> ssl.SSLContex
     """
     try:
         verify = await _load(api)
-        api._session = _client(api, acting_as, verify=verify)  # noqa: SLF001 - kr8s is pinned; there is no other way to set its limits
+        api._session = _client(api, acting_as, sockets, verify=verify)  # noqa: SLF001 - kr8s is pinned; there is no other way to set its limits
     except _LOADING as error:
         message = f"no cluster to talk to by {shown}: {error}; name another kubeconfig or context"
         raise NoCluster(message) from error
     return verify
 
 
-def _client(api: Api, acting_as: str | None, *, verify: ssl.SSLContext | bool) -> httpx.AsyncClient:
+def _client(
+    api: Api, acting_as: str | None, sockets: Sockets, *, verify: ssl.SSLContext | bool
+) -> httpx.AsyncClient:
     user = {"as": acting_as} if acting_as is not None else _entries(api)[2]
     return httpx.AsyncClient(
         base_url=api.auth.server,
@@ -384,6 +416,8 @@ def _client(api: Api, acting_as: str | None, *, verify: ssl.SSLContext | bool) -
         follow_redirects=False,
         proxy=api.auth.proxy,
         limits=_LIMITS,
+        # Not with each request: for one with a name of its own for TLS, kr8s sets all extensions anew.
+        event_hooks={"request": [sockets.attend]},
     )
 
 

@@ -9,8 +9,6 @@ Not here: the kubeconfig of the operator's own machine, which may say anything t
 
 import base64
 import binascii
-import ipaddress
-import socket
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +16,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from fivespot.adapters.kube.resources import Object
+from fivespot.adapters.network.addresses import is_local
 from fivespot.core.errors import FivespotError
 
 MAX_BYTES = 256 * 1024
@@ -214,21 +213,3 @@ def _check_server(where: str, server: object, *, allow_local: bool) -> None:
         raise KubeconfigRejected(
             where, "it is this machine or a link-local neighbour; --allow-local-child permits that"
         )
-
-
-def is_local(host: str) -> bool:
-    """Whether a host, as written, is loopback, link-local or unspecified, in any notation that a resolver accepts."""
-    host = host.rstrip(".").lower()
-    if host in ("localhost", "ip6-localhost", "ip6-loopback") or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        try:
-            # Resolvers also take 127.1, 0x7f000001 and 2130706433 for addresses.
-            address = ipaddress.ip_address(socket.inet_aton(host))
-        except (OSError, ValueError):
-            return False
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        address = address.ipv4_mapped
-    return address.is_loopback or address.is_link_local or address.is_unspecified

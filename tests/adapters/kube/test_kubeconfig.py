@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fivespot.adapters.kube.kubeconfig import MAX_BYTES, KubeconfigRejected, inline_kubeconfig, is_local
+from fivespot.adapters.kube.kubeconfig import MAX_BYTES, KubeconfigRejected, inline_kubeconfig
+from fivespot.adapters.network.addresses import is_local
 
 
 def pem(label: str) -> str:
