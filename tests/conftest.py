@@ -6,6 +6,7 @@ pytest_plugins = [
     "tests.controlplane.pytest_plugin",
     "tests.clusterapi.pytest_plugin",
     "tests.node.pytest_plugin",
+    "tests.prometheus.pytest_plugin",
 ]
 
 # On a machine that has much to do an example takes as long as it takes: no test asks how long.

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from fivespot.adapters.kube.resources import Object
-from fivespot.adapters.network.addresses import is_local
+from fivespot.adapters.network.addresses import LOCAL, is_local
 from fivespot.core.errors import FivespotError
 
 MAX_BYTES = 256 * 1024
@@ -71,7 +71,7 @@ def inline_kubeconfig(text: str, *, allow_local: bool) -> Object:
 
     Args:
         text: YAML or JSON.
-        allow_local: whether the server may be this machine or a link-local neighbour.
+        allow_local: whether the server may be this machine, a link-local neighbour or a cloud's metadata service.
 
     Raises:
         KubeconfigRejected: naming the field.
@@ -210,6 +210,4 @@ def _check_server(where: str, server: object, *, allow_local: bool) -> None:
     if not host or parts.username is not None or parts.query or parts.fragment:
         raise KubeconfigRejected(where, remedy)
     if not allow_local and is_local(host):
-        raise KubeconfigRejected(
-            where, "it is this machine or a link-local neighbour; --allow-local-child permits that"
-        )
+        raise KubeconfigRejected(where, f"it is {LOCAL}; --allow-local-child permits that")

@@ -1,27 +1,58 @@
-"""Addresses that somebody else may not send us to: this machine itself, and its link-local neighbours.
+"""Addresses to which nobody else may send us: this machine itself, its link-local neighbours, a cloud's metadata service.
 
-Among the link-local ones is the metadata service of every large cloud, which hands out the credentials of the machine.
+A metadata service hands out the credentials of the machine to whoever asks from it. Most are at 169.254.169.254; the few
+that are elsewhere are named here, after the manuals of Amazon, Alibaba, Oracle and Azure.
 """
 
 import ipaddress
 import socket
+from collections.abc import Iterator
+from typing import Final
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_METADATA: Final = frozenset(
+    ipaddress.ip_address(text)
+    for text in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")
+)
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+"""RFC 6052: the last 32 bits are an IPv4 address, to which a gateway on the way sends it."""
+
+LOCAL: Final = "this machine, a link-local neighbour or a cloud's metadata service"
+"""What `is_local` looks for, in words."""
 
 
 def is_local(host: str) -> bool:
-    """Whether a host, as written, is loopback, link-local or unspecified, in any notation that a resolver accepts."""
+    """Whether a host, as written, is one of them, in any notation that a resolver accepts."""
     host = host.rstrip(".").lower()
     if host in ("localhost", "ip6-localhost", "ip6-loopback") or host.endswith(".localhost"):
         return True
-    # A link-local address may name its interface: fe80::1%eth0.
-    bare = host.partition("%")[0]
+    address = _address(host)
+    return address is not None and any(_is_local(meant) for meant in _meant(address))
+
+
+def _address(host: str) -> _Address | None:
     try:
-        address = ipaddress.ip_address(bare)
+        # A link-local address may name its interface: fe80::1%eth0.
+        return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        try:
-            # Resolvers also take 127.1, 0x7f000001 and 2130706433 for addresses.
-            address = ipaddress.ip_address(socket.inet_aton(host))
-        except (OSError, ValueError):
-            return False
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        address = address.ipv4_mapped
-    return address.is_loopback or address.is_link_local or address.is_unspecified
+        pass
+    try:
+        # Resolvers also take 127.1, 0x7f000001 and 2130706433 for addresses.
+        return ipaddress.ip_address(socket.inet_aton(host))
+    except (OSError, ValueError):
+        return None
+
+
+def _meant(address: _Address) -> Iterator[_Address]:
+    """The address, and the IPv4 address that it carries in itself, if it does."""
+    yield address
+    if isinstance(address, ipaddress.IPv6Address):
+        carried = address.ipv4_mapped or address.sixtofour
+        if carried is None and address in _NAT64:
+            carried = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if carried is not None:
+            yield carried
+
+
+def _is_local(address: _Address) -> bool:
+    return address.is_loopback or address.is_link_local or address.is_unspecified or address in _METADATA

@@ -12,7 +12,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from fivespot.adapters.network.addresses import is_local
+from fivespot.adapters.network.addresses import LOCAL, is_local
 
 _Trace = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 
@@ -21,7 +21,7 @@ class Sockets:
     """Every socket of one client, from the moment it is connected.
 
     Attributes:
-        guarded: a host that must not stand for this machine or a link-local neighbour; nothing is sent to it if it does.
+        guarded: a host whose name must not stand for a local address (`is_local`); nothing is sent to it if it does.
             Others, a proxy's, were chosen by whoever runs us.
     """
 
@@ -66,5 +66,5 @@ async def _check_peer(stream: httpcore.AsyncNetworkStream) -> None:
     peer = stream.get_extra_info("server_addr")
     if is_local(str(peer[0])):
         await stream.aclose()
-        message = f"its name stands for {peer[0]}, which is this machine or a link-local neighbour"
+        message = f"its name stands for {peer[0]}, which is {LOCAL}"
         raise httpcore.ConnectError(message)

@@ -21,6 +21,7 @@ OK, ERROR, OUTDATED = "ok", "error", "outdated"
 RESOLVED, UNRESOLVED = "resolved", "unresolved"
 EVICTED, BLOCKED, FAILED = "evicted", "blocked", "failed"
 CONNECTED = "connected"
+ANSWERED = "answered"
 
 # From a thousandth of a second, a pass in memory, to a minute, a server that hardly answers.
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -104,6 +105,7 @@ class Metrics:
         self._child_errors = self._counter(
             "child_kubeconfig_errors", "Kubeconfigs of child clusters that cannot be used.", "reason"
         )
+        self._asked = self._counter("provider_queries", "Questions asked outside the cluster.", "result")
         self._lost_events = self._counter("events_dropped", "Events too many to be published.")
         self._queues: dict[str, Callable[[], int]] = {}
         self.watch_state(
@@ -118,6 +120,8 @@ class Metrics:
             self._evictions.labels(result)
         for result in (CONNECTED, FAILED):
             self._children.labels(result)
+        for result in (ANSWERED, FAILED):
+            self._asked.labels(result)
 
     def watch_state(self, *states: State) -> None:
         """Show gauges that are read off something else."""
@@ -182,6 +186,10 @@ class Metrics:
         self._children.labels(CONNECTED if reason is None else FAILED).inc()
         if reason is not None:
             self._child_errors.labels(reason).inc()
+
+    def asked(self, result: str) -> None:
+        """A question was asked outside the cluster: `answered`, or `failed`."""
+        self._asked.labels(result).inc()
 
     def event_dropped(self) -> None:
         """An Event was one too many."""

@@ -17,13 +17,23 @@ def command() -> None:
 
 @command.command("run", short_help="Publish what schedules say, until stopped.")
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[NAME]...")
+@click.option(
+    "--allow-local-prometheus",
+    is_flag=True,
+    envvar="FIVESPOT_ALLOW_LOCAL_PROMETHEUS",
+    show_envvar=True,
+    help="Let the url of a PrometheusSpotSchedule lead to this machine or a link-local neighbour.  [default: no]",
+)
 @process_options
 @election_options(f"{_LEASE}, and the names where not all run; the shipped role knows those of one")
-def run(names: tuple[str, ...], process: ProcessOptions, election: Election) -> None:
+def run(
+    names: tuple[str, ...], process: ProcessOptions, election: Election, *, allow_local_prometheus: bool
+) -> None:
     """Publish what schedules say. Runs until stopped.
 
-    NAME is time-based, capital-markets, manual or composite, for TimeBasedSpotSchedule, CapitalMarketsSchedule,
-    ManualSpotSchedule and CompositeSpotSchedule; all of them run when none is named.
+    NAME is time-based, capital-markets, manual, composite or prometheus, for TimeBasedSpotSchedule,
+    CapitalMarketsSchedule, ManualSpotSchedule, CompositeSpotSchedule and PrometheusSpotSchedule; all of them run when none
+    is named.
 
     Ends with exit status 1 and one message when it cannot start: no kubeconfig, no answer from the server, a schedule's CRD not
     installed. From then on it keeps trying: a server that goes away, and a permission that is missing (the log says
@@ -36,16 +46,20 @@ def run(names: tuple[str, ...], process: ProcessOptions, election: Election) -> 
     from fivespot._version import BUILT  # noqa: PLC0415 - only when it runs
     from fivespot.adapters.clock import SystemClock  # noqa: PLC0415
     from fivespot.adapters.kube.control.providers import ProviderController  # noqa: PLC0415
+    from fivespot.adapters.prometheus import Prometheus  # noqa: PLC0415
 
     chosen = [entry for entry in PROVIDER_KINDS if entry.name in (names or _NAMES)]
 
     async def drive(running: Process) -> None:
+        clock = SystemClock()
+        prometheus = Prometheus(clock, allow_local=allow_local_prometheus)
         controllers = [
             ProviderController(
                 running.gateway,
-                SystemClock(),
+                clock,
                 of,
                 clock_trusted_from=BUILT,
+                ask=prometheus.ask,
                 metrics=running.metrics,
             )
             for of in chosen

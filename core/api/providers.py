@@ -1,8 +1,9 @@
 """The provider kinds that ship with 5-Spot, and the status that any provider publishes."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -96,6 +97,24 @@ class PrometheusTls:
     )
 
 
+def _plain(value: Mapping[str, Any]) -> bool:
+    return str(value.get("url", "")).startswith("http:")
+
+
+@rules(
+    Rule(
+        cel="!has(self.bearerTokenSecretRef) || !self.url.startsWith('http:')",
+        holds=lambda value: value.get("bearerTokenSecretRef") is None or not _plain(value),
+        remedy="a token goes over https only: write an https url, or leave bearerTokenSecretRef out",
+        field="bearerTokenSecretRef",
+    ),
+    Rule(
+        cel="!has(self.tls) || !self.url.startsWith('http:')",
+        holds=lambda value: value.get("tls") is None or not _plain(value),
+        remedy="over http nothing is verified: write an https url, or leave tls out",
+        field="tls",
+    ),
+)
 @attrs.frozen(kw_only=True)
 class PrometheusSpec:
     """The truth of a PromQL query."""

@@ -89,6 +89,11 @@ EXPIRED: Final = "Expired"
 MEMBERS_ACTIVE: Final = "MembersActive"
 MEMBERS_INACTIVE: Final = "MembersInactive"
 MEMBER_UNRESOLVED: Final = "MemberUnresolved"
+QUERY_TRUE: Final = "QueryTrue"
+QUERY_FALSE: Final = "QueryFalse"
+QUERY_FAILED: Final = "QueryFailed"
+QUERY_UNUSABLE: Final = "QueryUnusable"
+ADDRESS_REFUSED: Final = "AddressRefused"
 REFERENCE_CYCLE: Final = "ReferenceCycle"
 REFERENCES_TOO_DEEP: Final = "ReferencesTooDeep"
 WINDOW_OPENED: Final = "WindowOpened"
@@ -109,6 +114,11 @@ PROVIDER_REASONS: Final[Mapping[str, str]] = {
     MEMBER_UNRESOLVED: "not Ready: a member that matters has no answer",
     REFERENCE_CYCLE: "not Ready: the references come back to where they began; the message names the way",
     REFERENCES_TOO_DEEP: "not Ready: too many composites above one another",
+    QUERY_TRUE: "a sample of the query is not zero",
+    QUERY_FALSE: "all are, or there is none",
+    QUERY_FAILED: "not Ready: no answer, or an error; the message has what Prometheus, or the way there, says",
+    QUERY_UNUSABLE: "not Ready: an answer that is neither true nor false: NaN, a wrong type, incomplete, of another time",
+    ADDRESS_REFUSED: "not Ready: the url leads to this machine, a link-local neighbour, or another host's redirect",
     INVALID_SPEC: "not Ready: the spec is refused; the message has the field and the remedy",
     CLOCK_UNTRUSTED: "not Ready: the controller's clock is before the day on which it was built",
 }

@@ -9,6 +9,7 @@ import attrs
 from fivespot.core.api.scheduled_machine import ScheduleReference
 from fivespot.core.decision.knowledge import Known
 from fivespot.core.decision.observation import ProviderView
+from fivespot.core.provider.question import Question, Reading
 
 
 @attrs.frozen(kw_only=True)
@@ -44,6 +45,33 @@ class Members(Protocol):
         """What a provider itself refers to; nothing for kinds that refer to none, and for those that are not there."""
 
 
+class Alone:
+    """For logic that needs nobody else: there is nobody."""
+
+    def seen(self, reference: ScheduleReference) -> Known[ProviderView]:
+        """Nothing is asked for."""
+        raise LookupError(reference)
+
+    def members(self, reference: ScheduleReference) -> tuple[ScheduleReference, ...]:
+        """Nothing is asked for."""
+        raise LookupError(reference)
+
+
+@attrs.frozen(kw_only=True)
+class Inputs:
+    """What an answer may be made of, besides the spec and the instant.
+
+    Attributes:
+        members: the other providers of its namespace.
+        reading: what was last heard to the logic's question; None before the first answer, and where nothing is asked.
+        published: what the provider says until now; None when it never said anything.
+    """
+
+    members: Members = attrs.field(factory=Alone)
+    reading: Reading | None = None
+    published: bool | None = None
+
+
 class Logic(Protocol):
     """A spec that has been read: made once for each generation, asked at every change and every boundary."""
 
@@ -51,8 +79,26 @@ class Logic(Protocol):
     def references(self) -> tuple[ScheduleReference, ...]:
         """The providers whose answers it is made of."""
 
-    def answer(self, now: datetime, members: Members) -> Answer:
+    @property
+    def question(self) -> Question | None:
+        """What has to be asked outside the cluster; None for what the cluster and the clock can tell."""
+
+    def answer(self, now: datetime, inputs: Inputs) -> Answer:
         """The answer at `now` (UTC, whole seconds)."""
+
+
+class Unaided:
+    """The part of a Logic that needs neither other providers nor anybody outside: a base class."""
+
+    @property
+    def references(self) -> tuple[ScheduleReference, ...]:
+        """None."""
+        return ()
+
+    @property
+    def question(self) -> Question | None:
+        """None."""
+        return None
 
 
 class Reads(Protocol):
@@ -64,15 +110,3 @@ class Reads(Protocol):
         Raises:
             InvalidSpec: it is refused; the field is relative to the spec.
         """
-
-
-class Alone:
-    """For logic that needs nobody else: there is nobody."""
-
-    def seen(self, reference: ScheduleReference) -> Known[ProviderView]:
-        """Nothing is asked for."""
-        raise LookupError(reference)
-
-    def members(self, reference: ScheduleReference) -> tuple[ScheduleReference, ...]:
-        """Nothing is asked for."""
-        raise LookupError(reference)

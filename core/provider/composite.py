@@ -16,7 +16,7 @@ from fivespot.core.api.providers import CompositeSpec
 from fivespot.core.api.scheduled_machine import ScheduleReference
 from fivespot.core.decision.knowledge import value_of
 from fivespot.core.decision.verdict import Verdict, stale_until, verdict_of
-from fivespot.core.provider.answer import Answer, Members
+from fivespot.core.provider.answer import Answer, Inputs, Members
 from fivespot.core.provider.publish import stored_status
 from fivespot.core.provider.reading import read
 
@@ -54,9 +54,11 @@ class Composite:
 
     operator: str
     references: tuple[ScheduleReference, ...]
+    question: None = None
 
-    def answer(self, now: datetime, members: Members) -> Answer:
+    def answer(self, now: datetime, inputs: Inputs) -> Answer:
         """Known when the members decide it, whatever the others would say."""
+        members = inputs.members
         seen = [_member(reference, members) for reference in self.references]
         wrong = _tangled(self.references, members)
         if wrong is not None:

@@ -4,10 +4,11 @@ from typing import Final
 
 import attrs
 
-from fivespot.core.api.kinds import CAPITAL_MARKETS, COMPOSITE, MANUAL, TIME_BASED, Kind
+from fivespot.core.api.kinds import CAPITAL_MARKETS, COMPOSITE, MANUAL, PROMETHEUS, TIME_BASED, Kind
 from fivespot.core.provider.answer import Reads
 from fivespot.core.provider.composite import read_composite
 from fivespot.core.provider.manual import read_manual
+from fivespot.core.provider.prometheus import read_prometheus
 from fivespot.core.provider.timed import read_capital_markets, read_time_based
 
 
@@ -31,6 +32,7 @@ PROVIDER_KINDS: Final = (
     ProviderKind(name="capital-markets", kind=CAPITAL_MARKETS, read=read_capital_markets),
     ProviderKind(name="manual", kind=MANUAL, read=read_manual),
     ProviderKind(name="composite", kind=COMPOSITE, read=read_composite),
+    ProviderKind(name="prometheus", kind=PROMETHEUS, read=read_prometheus),
 )
 
 BY_KIND: Final = {entry.kind.name: entry for entry in PROVIDER_KINDS}

@@ -8,28 +8,22 @@ import attrs
 
 from fivespot.core.api import reasons
 from fivespot.core.api.providers import ManualSpec, Then
-from fivespot.core.api.scheduled_machine import ScheduleReference
 from fivespot.core.instant import later
-from fivespot.core.provider.answer import Answer, Members
+from fivespot.core.provider.answer import Answer, Inputs, Unaided
 from fivespot.core.provider.reading import read
 
 _THEN: Final = {Then.ACTIVE: True, Then.INACTIVE: False, Then.ABSTAIN: None}
 
 
 @attrs.frozen
-class Manual:
+class Manual(Unaided):
     """The toggle; `until` is a whole second, the first at which `then` holds."""
 
     active: bool
     until: datetime | None
     then: bool | None
 
-    @property
-    def references(self) -> tuple[ScheduleReference, ...]:
-        """None: a person decides."""
-        return ()
-
-    def answer(self, now: datetime, members: Members) -> Answer:  # noqa: ARG002 - it needs none
+    def answer(self, now: datetime, inputs: Inputs) -> Answer:  # noqa: ARG002 - it needs none
         """What the person has set, and after `until` what `then` says."""
         if self.until is None or now < self.until:
             return self._set(self.active, self.until, changes=self.active is not self.then)

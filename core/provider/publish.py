@@ -15,7 +15,8 @@ from fivespot.core.api.common import Condition, condition, in_brief
 from fivespot.core.api.providers import ProviderStatus
 from fivespot.core.decision.actions import Event, Severity
 from fivespot.core.errors import InvalidSpec
-from fivespot.core.provider.answer import Answer, Logic, Members
+from fivespot.core.provider.answer import Answer, Inputs, Logic, Members
+from fivespot.core.provider.question import Reading
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +43,7 @@ def publish(
     stored: ProviderStatus,
     now: datetime,
     *,
+    reading: Reading | None = None,
     clock_trusted_from: datetime | None = None,
 ) -> Publication:
     """State what a provider says now.
@@ -52,11 +54,13 @@ def publish(
         generation: `metadata.generation` of the spec that was read.
         stored: the status as it is.
         now: the present instant, aware.
+        reading: what was last heard to the logic's question.
         clock_trusted_from: a clock before this instant is wrong, and answering by it would flip machines; None where
             time is virtual.
     """
     now = now.replace(microsecond=0)  # metav1.Time has whole seconds
-    answer = _answer(logic, members, now, clock_trusted_from)
+    inputs = Inputs(members=members, reading=reading, published=stored.active)
+    answer = _answer(logic, inputs, now, clock_trusted_from)
     if not answer.settled:
         return Publication(status=stored, answer=None, wake_at=answer.wake_at)
     active = stored.active if answer.active is None else answer.active
@@ -77,14 +81,14 @@ def publish(
 
 
 def _answer(
-    logic: Logic | InvalidSpec, members: Members, now: datetime, clock_trusted_from: datetime | None
+    logic: Logic | InvalidSpec, inputs: Inputs, now: datetime, clock_trusted_from: datetime | None
 ) -> Answer:
     if isinstance(logic, InvalidSpec):
         return Answer(active=None, reason=reasons.INVALID_SPEC, message=str(logic))
     if clock_trusted_from is not None and now < clock_trusted_from:
         text = f"the clock says {now:%Y-%m-%d}, before this program was built: set it right"
         return Answer(active=None, reason=reasons.CLOCK_UNTRUSTED, message=text, wake_at=clock_trusted_from)
-    return logic.answer(now, members)
+    return logic.answer(now, inputs)
 
 
 def _events(stored: ProviderStatus, generation: int, answer: Answer) -> Iterator[Event]:

@@ -7,25 +7,19 @@ from typing import Any
 import attrs
 
 from fivespot.core.api import reasons
-from fivespot.core.api.scheduled_machine import ScheduleReference
-from fivespot.core.provider.answer import Answer, Members
+from fivespot.core.provider.answer import Answer, Inputs, Unaided
 from fivespot.core.schedule import CAPITAL_MARKETS, TIME_BASED, Schedule, compile_schedule
 
 
 @attrs.frozen
-class Timed:
+class Timed(Unaided):
     """A compiled schedule, and how its kind calls open and closed."""
 
     schedule: Schedule
     opened: str
     closed: str
 
-    @property
-    def references(self) -> tuple[ScheduleReference, ...]:
-        """None: a schedule needs nobody."""
-        return ()
-
-    def answer(self, now: datetime, members: Members) -> Answer:  # noqa: ARG002 - it needs none
+    def answer(self, now: datetime, inputs: Inputs) -> Answer:  # noqa: ARG002 - it needs none
         """Open or closed, and until when."""
         active, due = self.schedule.active(now), self.schedule.next_transition(now)
         word = "open" if active else "closed"

@@ -167,11 +167,15 @@ def answering(provider: Provider) -> Answering:
     generation = (body.get("metadata") or {}).get("generation") or 1
     known = status if isinstance(status, Mapping) else None
     kind = BY_KIND.get(provider.kind)
+    logic = kind.read(body.get("spec") or {}) if kind is not None else None
+    if logic is not None and logic.question is not None:
+        # Nobody is asked here.
+        logic = None
     return Answering(
         provider=provider,
         view=ProviderView(generation=generation, status=known),
-        logic=kind.read(body.get("spec") or {}) if kind is not None else None,
-        status=stored_status(known) if kind is not None else ProviderStatus(),
+        logic=logic,
+        status=stored_status(known) if logic is not None else ProviderStatus(),
         generation=generation,
     )
 

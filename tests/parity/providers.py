@@ -132,6 +132,14 @@ PROMETHEUS.refuses(
     {"key": "token"},
     at="spec.bearerTokenSecretRef.name",
 )
+PROMETHEUS.refuses(
+    "bearer token over http",
+    "spec",
+    {"url": "http://p", "query": "up", "bearerTokenSecretRef": {"name": "token"}},
+    at="spec.bearerTokenSecretRef",
+)
+PROMETHEUS.refuses("tls over http", "spec", {"url": "http://p", "query": "up", "tls": {}}, at="spec.tls")
+PROMETHEUS.accepts("http", "spec", {"url": "http://p", "query": "up"})
 PROMETHEUS.refuses("bearer token itself", "spec.bearerToken", "secret")
 
 ROWS = (*MANUAL.rows, *COMPOSITE.rows, *PROMETHEUS.rows)

@@ -5,23 +5,20 @@ cluster is asked instead.
 """
 
 import asyncio
-import base64
-import binascii
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
 import attrs
 
 from fivespot.adapters.clock import event_or_time
-from fivespot.adapters.kube.control.streams import NODES, secret_stream
+from fivespot.adapters.kube.control.secrets import SecretMissing, Secrets
+from fivespot.adapters.kube.control.streams import NODES
 from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.errors import ApiError, Forbidden, Unauthorized
 from fivespot.adapters.kube.gateway import Gateway
-from fivespot.adapters.kube.index import ReverseIndex
 from fivespot.adapters.kube.kubeconfig import KubeconfigRejected
 from fivespot.adapters.kube.reflector import Reflector
-from fivespot.adapters.kube.resources import Object
 from fivespot.adapters.kube.watching import Key
 from fivespot.adapters.telemetry.metrics import Metrics
 from fivespot.core.api import reasons
@@ -57,10 +54,6 @@ def child_key(machine: MachineView) -> ChildKey:
         return ChildKey(namespace=namespace, secret=named.name, entry=named.key)
     secret = f"{machine.intent.cluster_name}{KUBECONFIG_SECRET_SUFFIX}"
     return ChildKey(namespace=namespace, secret=secret, entry=KUBECONFIG_SECRET_KEY)
-
-
-class KubeconfigMissing(FivespotError):  # noqa: N818 - the condition's reason
-    """The Secret, or its key, is not there or not readable text."""
 
 
 class Child:
@@ -128,13 +121,8 @@ class Children:
         self._on_state = on_state
         self._entries: dict[ChildKey, _Entry] = {}
         self._by_user: dict[str, ChildKey] = {}
-        self._by_secret: ReverseIndex[ChildKey, Stream[Object]] = ReverseIndex()
-        self._secrets = Watches(
-            gateway,
-            clock,
-            on_change=lambda stream, *_: self._secret_news(stream),
-            on_state=lambda stream, _users: self._secret_news(stream),
-            metrics=self._metrics,
+        self._secrets: Secrets[ChildKey] = Secrets(
+            gateway, clock, on_news=self._secret_news, metrics=self._metrics
         )
         self._ending: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -154,9 +142,7 @@ class Children:
         if entry is None:
             entry = self._entries[key] = _Entry()
             if key.secret:
-                stream = secret_stream(key.namespace, key.secret)
-                self._by_secret.put(key, [stream])
-                self._secrets.want(_secret_user(key), [stream])
+                self._secrets.want(key, key.namespace, [key.secret])
             entry.task = asyncio.get_running_loop().create_task(
                 self._keep(key, entry), name=f"child {key.namespace}/{key.secret}"
             )
@@ -193,8 +179,7 @@ class Children:
             entry.child.watches.want(user, ())
         if not entry.users:
             del self._entries[key]
-            self._by_secret.put(key, ())
-            self._secrets.want(_secret_user(key), ())
+            self._secrets.want(key, key.namespace, ())
             self._end(self._stop(entry))
 
     async def _stop(self, entry: _Entry) -> None:
@@ -209,8 +194,8 @@ class Children:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    def _secret_news(self, stream: Stream[Object]) -> None:
-        for key in self._by_secret.of(stream):
+    def _secret_news(self, keys: Iterable[ChildKey]) -> None:
+        for key in keys:
             if (entry := self._entries.get(key)) is not None:
                 entry.news.set()
 
@@ -313,51 +298,19 @@ class Children:
         """What the Secret says; None while it is being read.
 
         Raises:
-            KubeconfigMissing: it, or its key, is not there.
+            SecretMissing: it, or its key, is not there.
             FivespotError: it cannot be read.
         """
         if not key.secret:
             message = "spec.kubeconfigSecretRef cannot be read"
-            raise KubeconfigMissing(message)
-        stream = secret_stream(key.namespace, key.secret)
-        reflector = self._secrets.reflector(stream)
-        secret = reflector.get(key.namespace, key.secret) if reflector is not None else None
-        if secret is not None:
-            return kubeconfig_in(secret, key.entry)
-        if (fault := self._secrets.fault(stream)) is not None:
-            raise fault
-        if self._secrets.pending(stream):
-            return None
-        message = "it does not exist"
-        raise KubeconfigMissing(message)
-
-
-def _secret_user(key: ChildKey) -> str:
-    return f"{key.namespace}/{key.secret}/{key.entry}"
-
-
-def kubeconfig_in(secret: Mapping[str, Any], entry: str) -> str:
-    """The kubeconfig text in a Secret's data.
-
-    Raises:
-        KubeconfigMissing: the key is not there, or its value is not base64 of UTF-8 text.
-    """
-    data = secret.get("data")
-    encoded = data.get(entry) if isinstance(data, Mapping) else None
-    if not isinstance(encoded, str):
-        message = f"it has no key {entry!r}"
-        raise KubeconfigMissing(message)
-    try:
-        return base64.b64decode(encoded, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError) as error:
-        message = f"the value of key {entry!r} is not text"
-        raise KubeconfigMissing(message) from error
+            raise SecretMissing(message)
+        return self._secrets.text(key.namespace, key.secret, key.entry)
 
 
 def unreachable(fault: FivespotError | None, otherwise: str) -> Unknown:
     """Why a child, or a part of it, cannot be seen, in the words of conditions."""
     known = (
-        (KubeconfigMissing, reasons.KUBECONFIG_MISSING),
+        (SecretMissing, reasons.KUBECONFIG_MISSING),
         (KubeconfigRejected, reasons.KUBECONFIG_REJECTED),
         (Unauthorized, reasons.KUBECONFIG_REJECTED),
         (Forbidden, reasons.PERMISSION_DENIED),

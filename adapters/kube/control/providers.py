@@ -14,6 +14,7 @@ from typing import Final
 import attrs
 
 from fivespot.adapters.kube.control.members import MemberWatches
+from fivespot.adapters.kube.control.readings import Ask, Readings, ask_nobody
 from fivespot.adapters.kube.control.watches import Stream, Watches
 from fivespot.adapters.kube.errors import ApiError, Conflict, LeadershipLost, NotFound
 from fivespot.adapters.kube.gateway import Gateway
@@ -34,6 +35,7 @@ from fivespot.core.ports import Clock
 from fivespot.core.provider.answer import Logic
 from fivespot.core.provider.kinds import ProviderKind
 from fivespot.core.provider.publish import publish, stored_status
+from fivespot.core.provider.question import Question
 
 _LOG: Final = logging.getLogger(__name__)
 _PATIENCE: Final = 5.0
@@ -53,9 +55,20 @@ class _Known:
         """The providers that it is made of."""
         return () if isinstance(self.logic, InvalidSpec) else self.logic.references
 
+    @property
+    def question(self) -> Question | None:
+        """What it has to ask outside the cluster."""
+        return None if isinstance(self.logic, InvalidSpec) else self.logic.question
+
 
 class ProviderController:
-    """Publishes `status` of every object of one provider kind. It reads what they are made of, and never writes spec."""
+    """Publishes `status` of every object of one provider kind. It reads what they are made of, and never writes spec.
+
+    Args:
+        clock_trusted_from: a clock before this instant is wrong.
+        ask: for kinds that ask somebody outside the cluster.
+        workers: so many statuses are written at once.
+    """
 
     def __init__(
         self,
@@ -64,6 +77,7 @@ class ProviderController:
         of: ProviderKind,
         *,
         clock_trusted_from: datetime,
+        ask: Ask = ask_nobody,
         workers: int = 8,
         metrics: Metrics | None = None,
     ) -> None:
@@ -90,6 +104,7 @@ class ProviderController:
         self._members = MemberWatches(
             gateway, clock, on_news=self._enqueue, referenced=self._referenced, metrics=self._metrics
         )
+        self._readings = Readings(gateway, clock, ask, on_news=self._enqueue, metrics=self._metrics)
         self._events = EventRecorder(
             gateway, clock, PROVIDER_FIELD_MANAGER, on_dropped=self._metrics.event_dropped
         )
@@ -118,16 +133,19 @@ class ProviderController:
                 self._queue.add(key, low=True)
             async with asyncio.TaskGroup() as group:
                 telling = group.create_task(self._events.run(), name="events")
+                asking = group.create_task(self._readings.run(), name="questions")
                 workers = [
                     group.create_task(self._work(resource), name=f"{self._kind.name} worker {number}")
                     for number in range(self._workers)
                 ]
                 await asyncio.wait(workers)
+                asking.cancel()
                 await self._events.published()
                 telling.cancel()
         finally:
             await self._watches.close()
             await self._members.close()
+            await self._readings.close()
 
     def checks(self) -> list[Check]:
         """What has to be well for this process to be ready."""
@@ -158,6 +176,7 @@ class ProviderController:
     def _changed(self, _stream: Stream[_Known], of: Key, old: _Known | None, new: _Known | None) -> None:
         key, references = "/".join(of), new.references if new is not None else ()
         self._members.want(key, of[0], references)
+        self._readings.want(key, of[0], new.question if new is not None else None)
         if new is None:
             self._known.pop(key, None)
             self._queue.forget(key)
@@ -235,6 +254,7 @@ class ProviderController:
             meta.generation,
             stored,
             self._clock.now(),
+            reading=self._readings.of(key),
             clock_trusted_from=self._trusted_from,
         )
         if made.status != stored:

@@ -14,11 +14,10 @@ import attrs
 
 from fivespot.adapters.kube.control.children import (
     ChildKey,
-    KubeconfigMissing,
     child_key,
-    kubeconfig_in,
     unreachable,
 )
+from fivespot.adapters.kube.control.secrets import SecretMissing, text_in
 from fivespot.adapters.kube.control.streams import (
     CAPI_MACHINES,
     CLUSTERS,
@@ -270,11 +269,9 @@ class Examination:
         stream = secret_stream(key.namespace, key.secret)
         listed = await self.gateway.list(SECRETS, key.namespace, field_selector=stream.fields)
         for secret in listed.each():
-            return await Gateway.from_kubeconfig(
-                kubeconfig_in(secret, key.entry), allow_local=self.allow_local
-            )
+            return await Gateway.from_kubeconfig(text_in(secret, key.entry), allow_local=self.allow_local)
         message = "it does not exist"
-        raise KubeconfigMissing(message)
+        raise SecretMissing(message)
 
     # Reading
 

@@ -34,12 +34,12 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(scenario, 120))
+    asyncio.run(asyncio.wait_for(scenario, 280))
 
 
 async def until(holds: Callable[[], object], clock: FakeClock | None = None) -> None:
     """Time passes meanwhile, if there is a clock."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not holds():
             if clock is not None:
                 clock.advance(1.0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown
 from fivespot.core.decision.observation import ProviderView
 from fivespot.core.errors import InvalidSpec
-from fivespot.core.provider.answer import Answer
+from fivespot.core.provider.answer import Answer, Inputs
 from fivespot.core.provider.composite import read_composite
 from tests.core.provider.neighbours import COMPOSITE, Neighbours, abstains, ref, says, spec_ref
 
@@ -28,7 +28,9 @@ def hour(hours: int) -> str:
 def ask(operator: str, *members: Known[ProviderView], now: datetime = NOW) -> Answer:
     """An operator over members m0, m1, ..."""
     known = {f"m{n}": member for n, member in enumerate(members)}
-    return read_composite({operator: [spec_ref(name) for name in known]}).answer(now, Neighbours(known))
+    return read_composite({operator: [spec_ref(name) for name in known]}).answer(
+        now, Inputs(members=Neighbours(known))
+    )
 
 
 def member(answer: bool | None) -> Known[ProviderView]:
@@ -204,18 +206,18 @@ def below(**edges: tuple[str, ...]) -> Neighbours:
 
 
 def test_a_circle_is_named_by_its_way() -> None:
-    found = over("b").answer(NOW, below(b=("c",), c=("a",), a=("b",)))
+    found = over("b").answer(NOW, Inputs(members=below(b=("c",), c=("a",), a=("b",))))
     assert (found.active, found.reason) == (None, "ReferenceCycle")
     way = " -> ".join(f"CompositeSpotSchedule/{name}" for name in "bcab")
     assert found.message == f"the references run in a circle: {way}"
 
 
 def test_one_that_refers_to_itself_is_a_circle() -> None:
-    assert over("a").answer(NOW, below(a=("a",))).reason == "ReferenceCycle"
+    assert over("a").answer(NOW, Inputs(members=below(a=("a",)))).reason == "ReferenceCycle"
 
 
 def test_a_diamond_is_no_circle() -> None:
-    found = over("b", "c").answer(NOW, below(b=("d",), c=("d",), d=("leaf",)))
+    found = over("b", "c").answer(NOW, Inputs(members=below(b=("d",), c=("d",), d=("leaf",))))
     assert found.active is True
 
 
@@ -223,14 +225,14 @@ def test_a_diamond_is_no_circle() -> None:
 def test_eight_composites_may_stand_above_one_another(depth: int, reason: str) -> None:
     edges = {f"c{n}": (f"c{n + 1}",) for n in range(1, depth)}
     edges[f"c{depth - 1}"] = ("leaf",)
-    assert over("c1").answer(NOW, below(**edges)).reason == reason
+    assert over("c1").answer(NOW, Inputs(members=below(**edges))).reason == reason
 
 
 def test_a_chain_without_end_and_many_ways_to_the_same_are_answered_at_once() -> None:
     chain = {f"c{n}": (f"c{n + 1}",) for n in range(5000)}
-    assert over("c0").answer(NOW, below(**chain)).reason == "ReferencesTooDeep"
+    assert over("c0").answer(NOW, Inputs(members=below(**chain))).reason == "ReferencesTooDeep"
     wide = {f"l{n}": tuple(f"l{n + 1}" for _ in range(32)) for n in range(6)}
-    assert over(*["l0"] * 32).answer(NOW, below(**wide)).active is True
+    assert over(*["l0"] * 32).answer(NOW, Inputs(members=below(**wide))).active is True
 
 
 @pytest.mark.parametrize(

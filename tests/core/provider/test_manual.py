@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fivespot.core.errors import InvalidSpec
-from fivespot.core.provider.answer import Alone, Answer
+from fivespot.core.provider.answer import Answer, Inputs
 from fivespot.core.provider.manual import read_manual
 
 SIX = datetime(2026, 3, 2, 18, tzinfo=UTC)
@@ -14,7 +14,7 @@ SECOND = timedelta(seconds=1)
 
 
 def at(now: datetime, **spec: Any) -> Answer:
-    return read_manual(spec).answer(now, Alone())
+    return read_manual(spec).answer(now, Inputs())
 
 
 @pytest.mark.parametrize("active", [True, False])

@@ -10,8 +10,7 @@ import attrs
 from fivespot.core import zones
 from fivespot.core.api import reasons
 from fivespot.core.api.providers import ProviderStatus
-from fivespot.core.api.scheduled_machine import ScheduleReference
-from fivespot.core.provider.answer import Alone, Answer, Members
+from fivespot.core.provider.answer import Alone, Answer, Inputs, Unaided
 from fivespot.core.provider.publish import publish
 
 PAGE = Path(__file__).parents[3] / "docs" / "providers.md"
@@ -21,7 +20,7 @@ def test_the_kind_of_the_page_answers_until_midnight() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     known = {
         found.__name__: found
-        for found in (Answer, Members, ScheduleReference, ZoneInfo, attrs, datetime, reasons, timedelta)
+        for found in (Answer, Inputs, Unaided, ZoneInfo, attrs, datetime, reasons, timedelta)
         if hasattr(found, "__name__")
     }
     scope = {**known, "reasons": reasons, "UTC": UTC}

@@ -10,7 +10,7 @@ from fivespot.core.api import reasons
 from fivespot.core.api.common import Condition, condition
 from fivespot.core.api.providers import ProviderStatus
 from fivespot.core.errors import InvalidSpec
-from fivespot.core.provider.answer import Alone, Answer, Members
+from fivespot.core.provider.answer import Alone, Answer, Inputs, Unaided
 from fivespot.core.provider.kinds import BY_KIND, PROVIDER_KINDS
 from fivespot.core.provider.publish import Publication, publish
 from tests import builders
@@ -22,13 +22,12 @@ REFUSED = InvalidSpec("spec.active", "yes", "write true or false")
 
 
 @attrs.frozen
-class Says:
+class Says(Unaided):
     """Logic that gives one answer."""
 
     found: Answer
-    references: tuple[Any, ...] = ()
 
-    def answer(self, now: datetime, members: Members) -> Answer:
+    def answer(self, now: datetime, inputs: Inputs) -> Answer:
         return self.found
 
 
@@ -155,13 +154,14 @@ SPECS = {
     "CapitalMarketsSchedule": builders.capital_markets(),
     "ManualSpotSchedule": builders.manual(),
     "CompositeSpotSchedule": builders.composite(),
+    "PrometheusSpotSchedule": builders.prometheus(),
 }
 
 
 @pytest.mark.parametrize("kind", PROVIDER_KINDS, ids=lambda kind: kind.name)
 def test_every_kind_reads_its_specs_and_refuses_what_is_none(kind: Any) -> None:
     """And says nothing that docs/api.md does not."""
-    found = kind.read(SPECS[kind.kind.name]["spec"]).answer(NOW, Neighbours())
+    found = kind.read(SPECS[kind.kind.name]["spec"]).answer(NOW, Inputs(members=Neighbours()))
     assert found.reason in reasons.PROVIDER_REASONS
     with pytest.raises(InvalidSpec):
         kind.read({"unheardOf": True})

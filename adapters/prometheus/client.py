@@ -1,0 +1,253 @@
+"""One question to one Prometheus over HTTP, and what came of it as a value.
+
+Whoever writes a PrometheusSpotSchedule chooses where this process connects to, and what it sends there. So every name is
+looked up first and all its addresses are judged, the connection goes to an address that was judged, redirects lead no
+further than the same host, and size, time and compression of an answer are bounded. Each question has a connection of its
+own: it is asked every half minute, and a name, a certificate or a token may have changed since.
+"""
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import attrs
+import httpx
+
+from fivespot._version import VERSION
+from fivespot.adapters.network.addresses import LOCAL, is_local
+from fivespot.adapters.network.sockets import Sockets
+from fivespot.adapters.prometheus.trust import CannotTrust, Trust
+from fivespot.core.api import reasons
+from fivespot.core.ports import Clock
+from fivespot.core.provider.prometheus import printable, truth_of
+from fivespot.core.provider.question import Heard, Question
+
+_SECONDS: Final = 10.0
+"""One question, from the look-up of the name to the last byte."""
+_CONNECT: Final = 5.0
+_BYTES: Final = 1024 * 1024
+_REDIRECTS: Final = 3
+_QUERY_PATH: Final = "/api/v1/query"
+_PORTS: Final = {"http": 80, "https": 443}
+_OWN_WORDS: Final = (400, 422, 503)
+"""With these Prometheus says in its own words what is wrong."""
+_DENIED: Final = (401, 403)
+
+
+class _Failed(Exception):  # noqa: N818 - it never leaves this module
+    """Why there is no answer."""
+
+    def __init__(self, message: str, reason: str = reasons.QUERY_FAILED) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@attrs.frozen
+class _Place:
+    """Where to connect: what the URL says, and the addresses that its host stands for."""
+
+    url: SplitResult
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+
+    def at(self, address: str) -> str:
+        """The URL with an address in the place of the host."""
+        shown = f"[{address}]" if ":" in address else address
+        return self.url._replace(netloc=f"{shown}:{self.port}").geturl()
+
+
+class Prometheus:
+    """Asks questions.
+
+    Args:
+        clock: samples of another time than its `now` are not believed.
+        allow_local: whether a URL may lead to this machine or a link-local neighbour.
+    """
+
+    def __init__(self, clock: Clock, *, allow_local: bool) -> None:
+        self._clock = clock
+        self._allow_local = allow_local
+        self._trust = Trust()
+
+    async def ask(self, question: Question, *, ca: str | None, token: str | None) -> Heard:
+        """Ask once.
+
+        Args:
+            question: what, and where.
+            ca: PEM of the authority that the server's certificate has to be from; None for those that are publicly known.
+            token: a bearer token.
+        """
+        try:
+            async with asyncio.timeout(_SECONDS):
+                answer = await self._answer(question, self._trust.context(ca), token)
+        except CannotTrust as error:
+            return Heard(None, reasons.QUERY_FAILED, str(error))
+        except TimeoutError:
+            return Heard(None, reasons.QUERY_FAILED, f"no answer within {_SECONDS:g} s")
+        except _Failed as error:
+            return Heard(None, error.reason, str(error))
+        return truth_of(answer, self._clock.now())
+
+    async def _answer(self, question: Question, context: ssl.SSLContext, token: str | None) -> object:
+        url = f"{question.url}{_QUERY_PATH}"
+        for _ in range(_REDIRECTS + 1):
+            found = await self._asked(await self._place(url), question, context, token)
+            if not isinstance(found, _Redirect):
+                return found
+            url = _followed(url, found.location)
+        message = f"more than {_REDIRECTS} redirects"
+        raise _Failed(message)
+
+    async def _place(self, url: str) -> _Place:
+        """Look up the host, and judge every address that it stands for."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
+        except ValueError as error:
+            message = f"the url cannot be read: {error}"
+            raise _Failed(message) from error
+        if port is None or not host:
+            message = f"the url has no {'host' if port else 'scheme that is used here'}"
+            raise _Failed(message)
+        self._judge(host, host)
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, proto=socket.IPPROTO_TCP)
+        except (OSError, UnicodeError) as error:
+            message = f"the host {printable(host)} cannot be looked up"
+            raise _Failed(message) from error
+        addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+        # One bad address among good ones is no accident.
+        self._judge(host, *addresses)
+        return _Place(parts, host, port, addresses)
+
+    def _judge(self, host: str, *addresses: str) -> None:
+        """Refuse a host that leads where no schedule may lead."""
+        if not self._allow_local and any(is_local(address) for address in addresses):
+            message = f"the host {printable(host)} is {LOCAL}; --allow-local-prometheus permits that"
+            raise _Failed(message, reasons.ADDRESS_REFUSED)
+
+    async def _asked(
+        self, place: _Place, question: Question, context: ssl.SSLContext, token: str | None
+    ) -> object:
+        sockets = Sockets()
+        headers = {"Host": place.url.netloc, "User-Agent": f"5spot/{VERSION}", "Accept": "application/json"}
+        # A compressed answer may be much larger than what comes over the wire.
+        headers["Accept-Encoding"] = "identity"
+        if token is not None:
+            headers["Authorization"] = f"Bearer {_bearable(token)}"
+        async with httpx.AsyncClient(
+            verify=context,
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(_SECONDS, connect=_CONNECT),
+            event_hooks={"request": [sockets.attend]},
+        ) as client:
+            try:
+                return await self._first(client, place, question, headers)
+            except httpx.HTTPError as error:
+                message = f"{place.host}:{place.port}: {_words(error)}"
+                raise _Failed(message) from error
+            finally:
+                await sockets.close()
+
+    async def _first(
+        self, client: httpx.AsyncClient, place: _Place, question: Question, headers: Mapping[str, str]
+    ) -> object:
+        """The answer from the first of the addresses that can be connected to."""
+        name = question.server_name or place.host
+        for address in place.addresses[:-1]:
+            try:
+                return await _exchanged(client, place.at(address), question.query, headers, name)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                continue
+        return await _exchanged(client, place.at(place.addresses[-1]), question.query, headers, name)
+
+
+def _bearable(token: str) -> str:
+    token = token.strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        # A newline at the end is what `echo TOKEN | base64` leaves; anything else inside is no token.
+        message = "spec.bearerTokenSecretRef: the value is no token; put the token there, and nothing else"
+        raise _Failed(message)
+    return token
+
+
+@attrs.frozen
+class _Redirect:
+    location: str
+
+
+async def _exchanged(
+    client: httpx.AsyncClient, url: str, query: str, headers: Mapping[str, str], name: str
+) -> object:
+    # As a form: a query may be longer than what servers and proxies take in a URL.
+    async with client.stream(
+        "POST", url, data={"query": query}, headers=headers, extensions={"sni_hostname": name}
+    ) as response:
+        code = response.status_code
+        if response.has_redirect_location:
+            return _Redirect(response.headers["Location"])
+        if code in _DENIED:
+            message = f"the server answers {code}: does it take the token?"
+            raise _Failed(message)
+        if not response.is_success and code not in _OWN_WORDS:
+            message = f"the server answers {code}: is the url the base of a Prometheus?"
+            raise _Failed(message)
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            message = "the answer is compressed, though we did not ask for that"
+            raise _Failed(message)
+        body = bytearray()
+        async for piece in response.aiter_raw():
+            body += piece
+            if len(body) > _BYTES:
+                message = f"the answer is larger than {_BYTES} bytes: aggregate the query"
+                raise _Failed(message, reasons.QUERY_UNUSABLE)
+    return _decoded(bytes(body), code)
+
+
+def _decoded(body: bytes, code: int) -> object:
+    try:
+        found: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        message = f"the answer, with status {code}, is no JSON: is the url the base of a Prometheus?"
+        raise _Failed(message) from error
+    return found
+
+
+def _followed(url: str, location: str) -> str:
+    """Where a redirect leads, if it may lead there: the same host and port, or its https.
+
+    Raises:
+        _Failed: it leads elsewhere.
+    """
+    try:
+        target = urljoin(url, location)
+        before, after = urlsplit(url), urlsplit(target)
+        same = (after.scheme, after.netloc) == (before.scheme, before.netloc)
+        safer = (before.scheme, after.scheme) == ("http", "https") and before.hostname == after.hostname
+    except ValueError:
+        same = safer = False
+        after = urlsplit("")
+    if same or safer:
+        return target
+    message = f"the server redirects to {printable(after.netloc) or 'nowhere'}: write the url that it means, if it is the right one"
+    raise _Failed(message, reasons.ADDRESS_REFUSED)
+
+
+def _words(error: httpx.HTTPError) -> str:
+    """What is wrong, without what differs from one attempt to the next."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {cause.verify_message}"
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, httpx.TimeoutException):
+        return "no answer in time"
+    if isinstance(error, httpx.ConnectError):
+        return f"no connection: {printable(str(error))}"
+    return f"the connection broke ({type(error).__name__})"

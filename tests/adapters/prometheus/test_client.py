@@ -1,0 +1,321 @@
+"""The client over real sockets, with servers that are not what a schedule's author said: nothing gets further than it should."""
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from fivespot.adapters.clock import FakeClock
+from fivespot.adapters.prometheus import Prometheus
+from fivespot.core.provider.question import Heard, Question
+from tests.adapters.kube.scripted import Handler, Reply, Request, scripted
+from tests.controlplane.certs import CertificateAuthority
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+TRUE = {"status": "success", "data": {"resultType": "scalar", "result": [NOON.timestamp(), "1"]}}
+
+
+def run(scenario: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(scenario, 60))
+
+
+def asking(url: str, **more: Any) -> Question:
+    return Question(url=url, query="up > 0 and é", interval=30, confirm=0, **more)
+
+
+async def ask(
+    url: str, *, allow_local: bool = True, ca: str | None = None, token: str | None = None
+) -> Heard:
+    return await Prometheus(FakeClock(NOON), allow_local=allow_local).ask(asking(url), ca=ca, token=token)
+
+
+def answered(handler: Handler) -> Heard:
+    """What comes of asking a server that does this."""
+    found: list[Heard] = []
+
+    async def scenario() -> None:
+        async with scripted(handler) as server:
+            found.append(await ask(f"{server.url}/base"))
+
+    run(scenario())
+    return found[0]
+
+
+def test_the_query_goes_as_a_form_below_the_base_url() -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler) as server:
+            assert await ask(f"{server.url}/base") == Heard(True)
+            (request,) = server.requests
+            assert (request.method, request.path) == ("POST", "/base/api/v1/query")
+            assert request.body == b"query=up+%3E+0+and+%C3%A9"
+            assert request.headers["host"] == server.url.removeprefix("http://")
+            assert request.headers["accept-encoding"] == "identity"
+            assert "authorization" not in request.headers
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_to_another_host_is_refused_and_nothing_is_sent_there(code: int) -> None:
+    async def scenario() -> None:
+        async def other(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(other) as beyond:
+
+            async def handler(_: Request, reply: Reply) -> None:
+                await reply.text("", code, Location=f"{beyond.url}/api/v1/query")
+
+            async with scripted(handler) as server:
+                found = await ask(server.url)
+            assert (found.active, found.reason) == (None, "AddressRefused")
+            assert beyond.url.removeprefix("http://") in found.message
+            assert not beyond.requests
+
+    run(scenario())
+
+
+def test_a_redirect_on_the_same_host_is_followed_with_the_question() -> None:
+    async def scenario() -> None:
+        async def handler(request: Request, reply: Reply) -> None:
+            if request.path == "/api/v1/query":
+                await reply.text("", 308, Location="/moved/api/v1/query")
+            else:
+                await reply.json(TRUE)
+
+        async with scripted(handler) as server:
+            assert await ask(server.url) == Heard(True)
+            assert [request.body[:6] for request in server.requests] == [b"query="] * 2
+
+    run(scenario())
+
+
+def test_redirects_in_a_circle_come_to_an_end() -> None:
+    async def handler(request: Request, reply: Reply) -> None:
+        await reply.text("", 307, Location=request.path)
+
+    assert answered(handler).message == "more than 3 redirects"
+
+
+@pytest.mark.parametrize("location", ["http://[", "//[::1", "ftp://127.0.0.1/", "", "https://user@other/"])
+def test_a_redirect_to_nowhere_is_refused(location: str) -> None:
+    async def handler(_: Request, reply: Reply) -> None:
+        await reply.text("", 307, Location=location)
+
+    found = answered(handler)
+    assert found.active is None
+    assert found.reason in ("AddressRefused", "QueryFailed")
+
+
+def test_an_endless_answer_is_cut_off() -> None:
+    async def handler(_: Request, reply: Reply) -> None:
+        await reply.begin()
+        while True:
+            await reply.chunk(b"x" * 65536)
+
+    found = answered(handler)
+    assert (found.active, found.reason) == (None, "QueryUnusable")
+    assert "larger than 1048576 bytes" in found.message
+
+
+def test_a_compressed_answer_is_not_unpacked() -> None:
+    async def handler(_: Request, reply: Reply) -> None:
+        await reply.json(TRUE, Content_Encoding="gzip")
+
+    assert "compressed" in answered(handler).message
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "told"),
+    [
+        (200, "<html>", "no JSON"),
+        (200, "", "no JSON"),
+        (200, "[" * 100_000, "no JSON"),
+        (200, "{}", "no answer of Prometheus"),
+        (
+            400,
+            '{"status": "error", "errorType": "bad_data", "error": "parse error"}',
+            "bad_data: parse error",
+        ),
+        (422, '{"status": "error", "errorType": "execution", "error": "too many"}', "execution: too many"),
+        (503, '{"status": "error", "errorType": "timeout", "error": "slow"}', "timeout: slow"),
+        (503, "upstream is down", "with status 503, is no JSON"),
+        (401, "", "401: does it take the token?"),
+        (403, "", "403: does it take the token?"),
+        (404, "", "404: is the url the base of a Prometheus?"),
+        (500, "", "500: is the url"),
+    ],
+)
+def test_what_a_server_says_instead_of_an_answer_is_told(code: int, body: str, told: str) -> None:
+    async def handler(_: Request, reply: Reply) -> None:
+        await reply.text(body, code)
+
+    found = answered(handler)
+    assert found.active is None
+    assert told in found.message
+
+
+def test_a_connection_that_breaks_is_told_in_the_same_words_each_time() -> None:
+    async def handler(_: Request, reply: Reply) -> None:
+        reply.cut()
+
+    first, second = answered(handler), answered(handler)
+    assert first.active is None
+    assert "the connection broke" in first.message
+    port = "127.0.0.1:"
+    assert first.message.partition(port)[2][5:] == second.message.partition(port)[2][5:]
+
+
+def test_a_port_without_a_server_is_told() -> None:
+    async def scenario() -> None:
+        with socket.socket() as reserved:
+            reserved.bind(("127.0.0.1", 0))
+            found = await ask(f"http://127.0.0.1:{reserved.getsockname()[1]}")
+        assert (found.active, found.reason) == (None, "QueryFailed")
+        assert "no connection" in found.message
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "0x7f000001",
+        "2130706433",
+        "0.0.0.0",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "169.254.169.254",
+        "[fe80::1]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[fd00:ec2::254]",
+        "100.100.100.200",
+        "[2002:7f00:1::]",
+        "a.localhost",
+    ],
+)
+def test_without_permission_nothing_here_is_reached(host: str) -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler) as server:
+            port = server.url.rpartition(":")[2]
+            found = await ask(f"http://{host}:{port}", allow_local=False)
+            assert (found.active, found.reason) == (None, "AddressRefused")
+            assert not server.requests
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "url", ["http://no.such.host.invalid", f"http://{'a' * 64}.invalid", "http://p:99999"]
+)
+def test_a_url_that_leads_nowhere_is_told(url: str) -> None:
+    async def scenario() -> None:
+        found = await ask(url, allow_local=False)
+        assert (found.active, found.reason) == (None, "QueryFailed")
+        assert found.message
+
+    run(scenario())
+
+
+@attrs.frozen
+class Secure:
+    """A server's end of TLS, and whom it is from."""
+
+    context: ssl.SSLContext
+    ca: str
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Secure:
+    authority = CertificateAuthority()
+    credential = authority.server()
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate.write_bytes(credential.certificate)
+    key.write_bytes(credential.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return Secure(context, authority.certificate.decode())
+
+
+def test_the_token_goes_to_whoever_the_authority_vouches_for_and_to_nobody_else(secure: Secure) -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler, secure.context) as server:
+            assert await ask(server.url, ca=secure.ca, token="t") == Heard(True)
+            assert server.requests.pop().headers["authorization"] == "Bearer t"
+            stranger = CertificateAuthority().certificate.decode()
+            for ca in (None, stranger):
+                found = await ask(server.url, ca=ca, token="t")
+                assert "its certificate is not trusted" in found.message
+            assert not server.requests
+
+    run(scenario())
+
+
+def test_the_certificate_has_to_be_for_the_name_and_not_for_the_address(secure: Secure) -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler, secure.context) as server:
+            prometheus = Prometheus(FakeClock(NOON), allow_local=True)
+            named = asking(server.url, server_name="localhost")
+            assert await prometheus.ask(named, ca=secure.ca, token=None) == Heard(True)
+            other = attrs.evolve(named, server_name="elsewhere.example.com")
+            found = await prometheus.ask(other, ca=secure.ca, token=None)
+            assert "elsewhere.example.com" in found.message
+            assert len(server.requests) == 1
+
+    run(scenario())
+
+
+def test_a_redirect_never_leads_from_https_to_http(secure: Secure) -> None:
+    async def scenario() -> None:
+        async def plain(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(plain) as beyond:
+
+            async def handler(_: Request, reply: Reply) -> None:
+                await reply.text("", 307, Location=f"{beyond.url}/api/v1/query")
+
+            async with scripted(handler, secure.context) as server:
+                found = await ask(server.url, ca=secure.ca, token="t")
+            assert found.reason == "AddressRefused"
+            assert not beyond.requests
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("token", ["geh\neim", "geh eim", "geh\x00eim", "gehé", "", "\n"])
+def test_a_token_that_is_none_is_told_and_not_shown(token: str) -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler) as server:
+            found = await ask(server.url, token=token)
+            assert "spec.bearerTokenSecretRef" in found.message
+            assert not server.requests
+            assert "geh" not in json.dumps([found.reason, found.message])
+
+    run(scenario())
