@@ -8,6 +8,7 @@ import click
 from fivespot.cli.output import counted
 
 if TYPE_CHECKING:
+    from fivespot.core.api.allowed import AllowedGroups
     from fivespot.core.fleet import Fleet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,11 +19,17 @@ def paths_argument(command: F) -> F:
     return click.argument("paths", nargs=-1, required=True, metavar="PATH...")(command)
 
 
-def load_fleet(paths: Sequence[str]) -> "Fleet":
-    """Read manifests; skipped kinds are counted on standard error."""
-    from fivespot.adapters.files.fleet import load  # noqa: PLC0415 - the YAML reader is only needed here
+def load_fleet(paths: Sequence[str], allowed: "AllowedGroups | None" = None) -> "Fleet":
+    """Read manifests; skipped kinds are counted on standard error.
 
-    fleet = load(paths)
+    Args:
+        paths: files, folders, `-`.
+        allowed: the groups that the cluster lets machines be made of; None for those of an operator who says nothing.
+    """
+    from fivespot.adapters.files.fleet import load  # noqa: PLC0415 - the YAML reader is only needed here
+    from fivespot.core.api.allowed import DEFAULT_GROUPS  # noqa: PLC0415 - likewise
+
+    fleet = load(paths, allowed=allowed or DEFAULT_GROUPS)
     if fleet.skipped:
         counts = ", ".join(f"{count} {kind}" for kind, count in fleet.skipped.items())
         click.echo(f"skipped, not ours: {counts}", err=True)

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import attrs
 
 from fivespot.core.api.admission import problems_of_document
+from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
 from fivespot.core.api.kinds import SCHEDULED_MACHINE, kind_of
 from fivespot.core.decision.observation import MachineView
 from fivespot.core.decision.reading import read_machine
@@ -135,13 +136,17 @@ class Fleet:
 
     @classmethod
     def from_documents(
-        cls, documents: Iterable[Mapping[str, Any] | Sourced], problems: Iterable[Problem] = ()
+        cls,
+        documents: Iterable[Mapping[str, Any] | Sourced],
+        problems: Iterable[Problem] = (),
+        allowed: AllowedGroups = DEFAULT_GROUPS,
     ) -> "Fleet":
         """Sort decoded documents into machines, providers, problems and the rest.
 
         `problems` are those of reading the documents, kept in front. Objects without a namespace are in `default`.
+        `allowed` are the groups that the cluster lets machines be made of.
         """
-        reader = _Reader(problems=list(problems))
+        reader = _Reader(problems=list(problems), allowed=allowed)
         for document in documents:
             reader.add(document)
         return cls(
@@ -187,6 +192,7 @@ def _defines_ours(body: Mapping[str, Any], kind: str) -> bool:
 @attrs.define(kw_only=True)
 class _Reader:
     problems: list[Problem]
+    allowed: AllowedGroups
     machines: list[Machine] = attrs.field(factory=list)
     providers: list[Provider] = attrs.field(factory=list)
     skipped: Counter[str] = attrs.field(factory=Counter)
@@ -213,7 +219,7 @@ class _Reader:
                 self.skipped[kind] += 1
             return
         strange = group == PROVIDER_GROUP and kind_of(api_version, kind) is None
-        found = problems_of_stranger(body) if strange else problems_of_document(body)
+        found = problems_of_stranger(body) if strange else problems_of_document(body, self.allowed)
         if found:
             self._refuse(body, origin, found)
             return
@@ -232,8 +238,9 @@ class _Reader:
             return
         if kind == SCHEDULED_MACHINE.name:
             placed = {**body, "metadata": {**meta, "namespace": namespace}}
+            known = attrs.evolve(SCHEDULED_MACHINE, allowed=self.allowed)
             try:
-                self.machines.append(Machine(view=read_machine(placed), origin=origin))
+                self.machines.append(Machine(view=read_machine(placed, kind=known), origin=origin))
             except InvalidSpec as error:
                 self._refuse(body, origin, [error])
             return

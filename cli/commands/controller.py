@@ -1,14 +1,18 @@
 """`5spot controller`: the machine controller."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fivespot.cli.groups import group_options
 from fivespot.cli.kubeconfigs import local_child_option
 from fivespot.cli.leading import Election, election_options, lead
 from fivespot.cli.serving import Process, ProcessOptions, process_options, serve
 from fivespot.core.names import LEADER_LEASE
+
+if TYPE_CHECKING:
+    from fivespot.core.api.allowed import AllowedGroups
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +37,7 @@ def command() -> None:
 @command.command("run", short_help="Make machines exist, or not, until stopped.")
 @process_options
 @local_child_option
+@group_options
 @click.option(
     "--force-finalizer-on-timeout",
     is_flag=True,
@@ -58,6 +63,7 @@ def command() -> None:
 def run(
     process: ProcessOptions,
     allow_local_child: bool,
+    allowed: "AllowedGroups",
     force_finalizer_on_timeout: bool,
     workers: int,
     max_provisioning: int | None,
@@ -86,6 +92,7 @@ def run(
             running.gateway,
             SystemClock(),
             policy=Policy(force_finalizer_on_timeout=force_finalizer_on_timeout),
+            allowed=allowed,
             allow_local_child=allow_local_child,
             workers=workers,
             caps={

@@ -1,12 +1,17 @@
 """`5spot crds`: the CustomResourceDefinitions that the models make."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import yaml
 
 from fivespot.cli.files import write
-from fivespot.core.api.kinds import KINDS, Kind, crd
+from fivespot.cli.groups import group_options
+from fivespot.core.api.kinds import Kind, crd, kinds
+
+if TYPE_CHECKING:
+    from fivespot.core.api.allowed import AllowedGroups
 
 HEADER = "# Made from the models by `5spot crds`; change them (core/api/) and run `make generate`.\n"
 
@@ -18,15 +23,16 @@ HEADER = "# Made from the models by `5spot crds`; change them (core/api/) and ru
     metavar="DIR",
     help="Write one file for each kind into this folder.",
 )
-def command(output: Path | None) -> None:
+@group_options
+def command(output: Path | None, allowed: "AllowedGroups") -> None:
     """The CustomResourceDefinitions, as YAML.
 
     Without --output they are printed as one stream, ready for `kubectl apply --server-side -f -`.
     """
     if output is None:
-        click.echo("---\n".join(text_of(kind) for kind in KINDS), nl=False)
+        click.echo("---\n".join(text_of(kind) for kind in kinds(allowed)), nl=False)
         return
-    for kind in KINDS:
+    for kind in kinds(allowed):
         write(output / file_name(kind), text_of(kind))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fivespot.cli.groups import group_options
 from fivespot.cli.kubeconfigs import check_kubeconfig, cluster_options, local_child_option
 from fivespot.cli.leading import lease_options
 from fivespot.cli.output import counted, echo_json
@@ -14,6 +15,7 @@ from fivespot.core.names import LEADER_LEASE
 
 if TYPE_CHECKING:
     from fivespot.adapters.kube.doctor.examination import Section
+    from fivespot.core.api.allowed import AllowedGroups
 
 _MARKS = {Level.OK: "ok  ", Level.WARNING: "warn", Level.FAILED: "FAIL"}
 
@@ -27,6 +29,7 @@ _MARKS = {Level.OK: "ok  ", Level.WARNING: "warn", Level.FAILED: "FAIL"}
     help="Look as this user, whom one has to be allowed to impersonate.  [default: who the kubeconfig says]",
 )
 @local_child_option
+@group_options
 @lease_options(LEADER_LEASE)
 @click.option(
     "--output",
@@ -41,6 +44,7 @@ def command(
     context: str | None,
     acting_as: str | None,
     allow_local_child: bool,
+    allowed: "AllowedGroups",
     lease_name: str | None,
     lease_namespace: str,
     output: str,
@@ -73,6 +77,7 @@ def command(
                 namespace=lease_namespace,
                 lease=lease_name or LEADER_LEASE,
                 allow_local=allow_local_child,
+                allowed=allowed,
             )
             async for section in examination.sections():
                 found.append(section)

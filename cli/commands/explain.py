@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from fivespot.cli.commands.simulate import verdict_text
 from fivespot.cli.fleets import load_fleet, require_sound
+from fivespot.cli.groups import group_options
 from fivespot.cli.instants import INSTANT, ZONE
 from fivespot.cli.output import clock, columns, counted, echo_json, span
 from fivespot.core.api.codec import encode
@@ -17,6 +19,9 @@ from fivespot.core.explain import Explanation, explain
 from fivespot.core.fleet import Fleet
 from fivespot.core.instant import format_instant
 from fivespot.core.zones import zone
+
+if TYPE_CHECKING:
+    from fivespot.core.api.allowed import AllowedGroups
 
 _KINDS = ("sm", "scheduledmachine", "scheduledmachines")
 _PARTS = 3
@@ -46,8 +51,14 @@ _PARTS = 3
     show_default=True,
     help="Form of the answer.",
 )
+@group_options
 def command(
-    machine: str, paths: tuple[str, ...], at: datetime | None, display_tz: str | None, output: str
+    machine: str,
+    paths: tuple[str, ...],
+    at: datetime | None,
+    display_tz: str | None,
+    output: str,
+    allowed: "AllowedGroups",
 ) -> None:
     """Why is this machine up or down: the precedence, step by step, and what is being waited for.
 
@@ -56,7 +67,7 @@ def command(
     Without --at, a status in the files is taken for the present: what the provider published and what the machine's
     controller last said. Schedules without a status, and every schedule with --at, are computed.
     """
-    fleet = load_fleet(paths)
+    fleet = load_fleet(paths, allowed)
     require_sound(fleet, paths, "explained")
     found = _explained(fleet, machine, at)
     if output == "json":

@@ -2,13 +2,18 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from fivespot.cli.fleets import load_fleet, paths_argument, require_something
+from fivespot.cli.groups import group_options
 from fivespot.cli.output import counted, echo_json
 from fivespot.core.errors import plain
 from fivespot.core.lint import Finding, Level, lint
+
+if TYPE_CHECKING:
+    from fivespot.core.api.allowed import AllowedGroups
 
 
 @click.command("lint")
@@ -22,7 +27,8 @@ from fivespot.core.lint import Finding, Level, lint
     show_default=True,
     help="Form of the answer.",
 )
-def command(paths: tuple[str, ...], strict: bool, output: str) -> None:
+@group_options
+def command(paths: tuple[str, ...], strict: bool, output: str, allowed: "AllowedGroups") -> None:
     """Everything admission would refuse, and what it would not but a person should know.
 
     PATH is a file, a folder with all below it, or - for standard input. Each finding has file, line, object and
@@ -31,7 +37,7 @@ def command(paths: tuple[str, ...], strict: bool, output: str) -> None:
 
     Exit status 0 when nothing would be refused, 1 when something would, or when nothing of ours was read.
     """
-    fleet = load_fleet(paths)
+    fleet = load_fleet(paths, allowed)
     require_something(fleet, paths)
     findings = lint(fleet, at=datetime.now(UTC))
     if output == "json":

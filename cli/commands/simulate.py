@@ -7,6 +7,7 @@ import click
 from click.core import ParameterSource
 
 from fivespot.cli.fleets import load_fleet, paths_argument, require_sound
+from fivespot.cli.groups import group_options
 from fivespot.cli.instants import INSTANT, INSTANT_OR_SPAN, SPAN, ZONE
 from fivespot.cli.output import clock, columns, counted, echo_json, echo_yaml, hours, span
 from fivespot.core.decision.phase import Phase
@@ -18,6 +19,7 @@ from fivespot.core.simulate.run import MachineStory, ProviderStory, Run, as_json
 from fivespot.core.zones import zone
 
 if TYPE_CHECKING:
+    from fivespot.core.api.allowed import AllowedGroups
     from fivespot.core.fleet import Fleet
     from fivespot.core.simulate.world import Change
 
@@ -69,6 +71,7 @@ _OF_A_RUN = {
 )
 @click.option("--join-delay", type=SPAN, default=_DEFAULT.join, help="Node there to Ready.  [default: 15s]")
 @click.option("--remove-delay", type=SPAN, default=_DEFAULT.remove, help="Deleted to gone.  [default: 30s]")
+@group_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -82,6 +85,7 @@ def command(
     provision_delay: timedelta,
     join_delay: timedelta,
     remove_delay: timedelta,
+    allowed: "AllowedGroups",
 ) -> None:
     """What would happen to these machines between two instants: every phase change with its cause.
 
@@ -98,7 +102,7 @@ def command(
     _refuse_beside_at(ctx, at)
     begin = start or datetime.now(UTC).replace(microsecond=0)
     until = _end(begin, end)
-    fleet = load_fleet(paths)
+    fleet = load_fleet(paths, allowed)
     require_sound(fleet, paths, "simulated")
     if only:
         fleet = _only(fleet, only)

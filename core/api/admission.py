@@ -6,12 +6,13 @@ looked at, since no manifest decides it. No file is read here and no cluster ask
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
-from fivespot.core.api.kinds import KINDS, SCHEDULE_KINDS, Kind, kind_of
+from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
+from fivespot.core.api.kinds import KINDS, SCHEDULE_KINDS, Kind, kind_of, kinds
 from fivespot.core.api.manifest import ManifestMetadata
 from fivespot.core.api.pruning import without_nulls
 from fivespot.core.api.schema import Schema, Type, schema_of
@@ -24,14 +25,18 @@ _TEXT: Final = Schema(type=Type.STRING)
 _GROUPS: Final = tuple(sorted({kind.group for kind in KINDS}))
 
 
-def problems_of_document(document: object) -> tuple[InvalidSpec, ...]:
+def problems_of_document(
+    document: object, allowed: AllowedGroups = DEFAULT_GROUPS
+) -> tuple[InvalidSpec, ...]:
     """Everything about one manifest that has to be put right before a cluster takes it; empty when it does.
 
-    `document` is what a reader of JSON or YAML makes; whatever it holds, the answer is a verdict and no exception.
+    Args:
+        document: what a reader of JSON or YAML makes; whatever it holds, the answer is a verdict and no exception.
+        allowed: the groups that the cluster lets machines be made of.
     """
     if not isinstance(document, Mapping):
         return (InvalidSpec("", document, "write a mapping with apiVersion, kind, metadata and spec"),)
-    kind = _kind(document)
+    kind = _kind(document, kinds(allowed))
     if isinstance(kind, InvalidSpec):
         return (kind,)
     schema = _whole(kind)
@@ -48,18 +53,18 @@ def problems_of_update(document: Mapping[str, Any], stored: Mapping[str, Any]) -
     return broken_transitions(kind.schema, document, stored)
 
 
-def _kind(document: Mapping[str, Any]) -> Kind | InvalidSpec:
+def _kind(document: Mapping[str, Any], known: Sequence[Kind]) -> Kind | InvalidSpec:
     """The kind that the manifest names, or why there is none."""
     api_version, name = document.get("apiVersion"), document.get("kind")
     if not isinstance(api_version, str) or group_of(api_version) not in _GROUPS:
-        known = " or ".join(sorted({kind.api_version for kind in KINDS}))
-        return InvalidSpec("apiVersion", api_version, f"write {known}")
-    of_group = [kind.name for kind in KINDS if kind.group == group_of(api_version)]
+        versions = " or ".join(sorted({kind.api_version for kind in known}))
+        return InvalidSpec("apiVersion", api_version, f"write {versions}")
+    of_group = [kind.name for kind in known if kind.group == group_of(api_version)]
     if not isinstance(name, str) or name not in of_group:
         near = difflib.get_close_matches(name, of_group, n=1) if isinstance(name, str) else []
         guess = f"did you mean {near[0]}? " if near else ""
         return InvalidSpec("kind", name, f"{guess}known in {api_version}: {', '.join(of_group)}")
-    kind = next(kind for kind in KINDS if kind.name == name and kind.group == group_of(api_version))
+    kind = next(kind for kind in known if kind.name == name and kind.group == group_of(api_version))
     if kind.api_version != api_version:
         return InvalidSpec("apiVersion", api_version, f"write {kind.api_version}, the version of {name}")
     return kind

@@ -1,10 +1,12 @@
 """The kinds that this project defines, and the CustomResourceDefinition of each."""
 
+import functools
 from typing import Any, Final
 
 import attrs
 
 from fivespot.core.api import providers
+from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups, narrowed
 from fivespot.core.api.openapi import openapi
 from fivespot.core.api.scheduled_machine import ScheduledMachine
 from fivespot.core.api.schema import Schema, schema_of
@@ -28,7 +30,11 @@ class Column:
 
 @attrs.frozen(kw_only=True)
 class Kind:
-    """One kind: how the API server knows it, and the attrs model that says what it may contain."""
+    """One kind: how the API server knows it, and the attrs model that says what it may contain.
+
+    Attributes:
+        allowed: for the kind that embeds objects of others, of which groups.
+    """
 
     group: str
     version: str
@@ -37,6 +43,7 @@ class Kind:
     short: str
     model: type
     columns: tuple[Column, ...]
+    allowed: AllowedGroups | None = None
 
     @property
     def api_version(self) -> str:
@@ -46,7 +53,13 @@ class Kind:
     @property
     def schema(self) -> Schema:
         """The schema tree of the whole object, without `apiVersion`, `kind` and `metadata`."""
-        return schema_of(self.model)
+        return _schema(self.model, self.allowed)
+
+
+@functools.cache
+def _schema(model: type, allowed: AllowedGroups | None) -> Schema:
+    schema = schema_of(model)
+    return narrowed(schema, allowed) if allowed is not None else schema
 
 
 _AGE: Final = Column(name="Age", path=".metadata.creationTimestamp", type="date")
@@ -79,6 +92,7 @@ SCHEDULED_MACHINE: Final = Kind(
     plural="scheduledmachines",
     short="sm",
     model=ScheduledMachine,
+    allowed=DEFAULT_GROUPS,
     columns=(
         Column(name="Phase", path=".status.phase"),
         Column(name="Ready", path=".status.ready", type="boolean"),
@@ -113,6 +127,11 @@ PROMETHEUS: Final = _provider(
 KINDS: Final = (SCHEDULED_MACHINE, TIME_BASED, CAPITAL_MARKETS, MANUAL, COMPOSITE, PROMETHEUS)
 SCHEDULE_KINDS: Final = (TIME_BASED.name, CAPITAL_MARKETS.name)
 """The provider kinds whose answer the schedule engine computes."""
+
+
+def kinds(allowed: AllowedGroups) -> tuple[Kind, ...]:
+    """All of them, where these groups may be embedded."""
+    return tuple(attrs.evolve(kind, allowed=allowed) if kind.allowed is not None else kind for kind in KINDS)
 
 
 def kind_of(api_version: str, kind: str) -> Kind | None:

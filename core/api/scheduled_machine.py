@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from fivespot.core.api.allowed import GROUP_PATTERN, VERSION_PATTERN
 from fivespot.core.api.common import (
     KEY_PREFIX_LENGTH,
     KIND_NAME,
@@ -26,8 +27,6 @@ from fivespot.core.api.common import (
 from fivespot.core.api.duration import Duration
 from fivespot.core.api.schema import Bounds, Rule, prop, rules
 from fivespot.core.names import (
-    BOOTSTRAP_GROUPS,
-    INFRASTRUCTURE_GROUPS,
     KUBECONFIG_SECRET_KEY,
     PROVIDER_GROUP,
     group_of,
@@ -97,20 +96,19 @@ class EmbeddedMetadata:
     annotations: Mapping[str, str] = prop("Annotations.", default=attrs.Factory(dict), bounds=_ANNOTATIONS)
 
 
-def _embedded_group(allowed: tuple[str, ...], what: str) -> Bounds:
-    groups = "|".join(group.replace(".", "[.]") for group in allowed)
-    return Bounds(
-        pattern=f"^({groups})/v[0-9][a-z0-9]{{0,62}}$",
-        max_length=253,
-        remedy=f"{what} kinds must come from {' or '.join(allowed)}, with a version",
-    )
+_EMBEDDED_GROUP: Final = Bounds(
+    pattern=f"^{GROUP_PATTERN}/{VERSION_PATTERN}$",
+    max_length=253,
+    remedy="write the group and version of a kind, such as infrastructure.cluster.x-k8s.io/v1beta1",
+)
+"""Any group that could be allowed; which ones are, the operator decides (`allowed.py`)."""
 
 
 @attrs.frozen(kw_only=True)
 class BootstrapTemplate:
     """The bootstrap object of the machine; `spec` is forwarded untouched."""
 
-    api_version: str = prop("Group and version.", bounds=_embedded_group(BOOTSTRAP_GROUPS, "bootstrap"))
+    api_version: str = prop("Group and version.", bounds=_EMBEDDED_GROUP)
     kind: str = prop("Kind, such as K0sWorkerConfig.", bounds=KIND_NAME)
     metadata: EmbeddedMetadata = prop(
         "Labels and annotations; the name and the namespace are the machine's.",
@@ -124,9 +122,7 @@ class BootstrapTemplate:
 class InfrastructureTemplate:
     """The infrastructure object of the machine; `spec` is forwarded untouched."""
 
-    api_version: str = prop(
-        "Group and version.", bounds=_embedded_group(INFRASTRUCTURE_GROUPS, "infrastructure")
-    )
+    api_version: str = prop("Group and version.", bounds=_EMBEDDED_GROUP)
     kind: str = prop("Kind, such as RemoteMachine.", bounds=KIND_NAME)
     metadata: EmbeddedMetadata = prop(
         "Labels and annotations; the name and the namespace are the machine's.",

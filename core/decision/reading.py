@@ -8,7 +8,7 @@ import attrs
 from fivespot.core.api.codec import decode, decode_metadata
 from fivespot.core.api.common import Metadata, ObjectReference
 from fivespot.core.api.duration import Duration
-from fivespot.core.api.kinds import SCHEDULED_MACHINE
+from fivespot.core.api.kinds import SCHEDULED_MACHINE, Kind
 from fivespot.core.api.scheduled_machine import (
     DrainTimeout,
     ScheduledMachineSpec,
@@ -38,13 +38,16 @@ _FINISHED = ("Succeeded", "Failed")
 _DEFAULT_GRACE = 30
 
 
-def read_machine(document: Mapping[str, Any], before: MachineView | None = None) -> MachineView:
+def read_machine(
+    document: Mapping[str, Any], before: MachineView | None = None, kind: Kind = SCHEDULED_MACHINE
+) -> MachineView:
     """A ScheduledMachine.
 
     An invalid spec leaves `spec` None and says why in `problems`; what steers a removal is read all the same. A status
     is what this machine remembers: one that cannot be read is not the same as none.
 
-    `before` is the same object as it was read last: a spec whose generation has not changed is not read again.
+    `before` is the same object as it was read last: a spec whose generation has not changed is not read again. `kind`
+    says which groups may be embedded.
 
     Raises:
         InvalidSpec: the metadata or the status cannot be read; such an object is left alone.
@@ -53,7 +56,7 @@ def read_machine(document: Mapping[str, Any], before: MachineView | None = None)
     if before is not None and _identity(before.metadata) == _identity(metadata) and metadata.generation:
         return attrs.evolve(before, metadata=metadata, status=status)
     raw = document.get("spec")
-    problems = problems_of(SCHEDULED_MACHINE.schema.properties["spec"], raw, "spec")
+    problems = problems_of(kind.schema.properties["spec"], raw, "spec")
     spec = None
     if not problems:
         spec = decode(raw, ScheduledMachineSpec)

@@ -10,10 +10,9 @@ from typing import Final
 
 import attrs
 
+from fivespot.core.api.allowed import AllowedGroups
 from fivespot.core.names import (
-    BOOTSTRAP_GROUPS,
     CAPI_GROUP,
-    INFRASTRUCTURE_GROUPS,
     LEADER_LEASE,
     MACHINE_GROUP,
     PROVIDER_GROUP,
@@ -59,24 +58,26 @@ def _lease(*verbs: str, name: str = "") -> tuple[Right, ...]:
     return tuple(attrs.evolve(lease, verb=verb) for verb in verbs)
 
 
-CONTROLLER: Final = (
-    *_rights(MACHINE_GROUP, "scheduledmachines", *_READ, "patch"),
-    *_rights(MACHINE_GROUP, "scheduledmachines/status", "patch"),
-    *_rights(MACHINE_GROUP, "scheduledmachines/finalizers", "update"),
-    *_rights(PROVIDER_GROUP, EVERY_KIND, "list", "watch"),
-    *_rights(CAPI_GROUP, "clusters", *_READ),
-    *_rights(CAPI_GROUP, "machines", *_READ, "create", "patch", "delete"),
-    *(
-        right
-        for group in dict.fromkeys((*BOOTSTRAP_GROUPS, *INFRASTRUCTURE_GROUPS))
-        for right in _rights(group, EVERY_KIND, *_READ, "create", "patch", "delete")
-    ),
-    *_rights("", "secrets", "list", "watch"),
-    *_rights("events.k8s.io", "events", "create", "patch"),
-    *_lease("create"),
-    *_lease(*_READ, "update", name=LEADER_LEASE),
-)
-"""In the management cluster."""
+def controller(allowed: AllowedGroups) -> tuple[Right, ...]:
+    """In the management cluster, for machines that are made of kinds of these groups."""
+    return (
+        *_rights(MACHINE_GROUP, "scheduledmachines", *_READ, "patch"),
+        *_rights(MACHINE_GROUP, "scheduledmachines/status", "patch"),
+        *_rights(MACHINE_GROUP, "scheduledmachines/finalizers", "update"),
+        *_rights(PROVIDER_GROUP, EVERY_KIND, "list", "watch"),
+        *_rights(CAPI_GROUP, "clusters", *_READ),
+        *_rights(CAPI_GROUP, "machines", *_READ, "create", "patch", "delete"),
+        *(
+            right
+            for group in allowed.every
+            for right in _rights(group, EVERY_KIND, *_READ, "create", "patch", "delete")
+        ),
+        *_rights("", "secrets", "list", "watch"),
+        *_rights("events.k8s.io", "events", "create", "patch"),
+        *_lease("create"),
+        *_lease(*_READ, "update", name=LEADER_LEASE),
+    )
+
 
 IN_CHILD: Final = (
     *_rights("", "nodes", *_READ, "patch", "delete"),

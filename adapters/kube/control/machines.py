@@ -21,6 +21,7 @@ from fivespot.adapters.kube.control.streams import (
     CLUSTERS,
     MACHINES,
     NODES,
+    machines_stream,
     provider_stream,
     streams_of,
 )
@@ -34,6 +35,7 @@ from fivespot.adapters.kube.watching import Key
 from fivespot.adapters.kube.workqueue import WorkQueue
 from fivespot.adapters.telemetry.health import Check
 from fivespot.adapters.telemetry.metrics import ERROR, OK, OUTDATED, Metrics, Sample, State
+from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
 from fivespot.core.api.codec import encode
 from fivespot.core.api.kinds import SCHEDULED_MACHINE
 from fivespot.core.decision.actions import Decision
@@ -66,6 +68,7 @@ class MachineController:
         clock: Clock,
         *,
         policy: Policy = DEFAULT_POLICY,
+        allowed: AllowedGroups = DEFAULT_GROUPS,
         allow_local_child: bool = False,
         workers: int = 8,
         caps: Mapping[Stage, Caps] | None = None,
@@ -75,6 +78,7 @@ class MachineController:
         self._metrics = metrics or Metrics()
         self._clock = clock
         self._policy = policy
+        self._machines = machines_stream(allowed)
         self._workers = workers
         self._queue: WorkQueue[str] = WorkQueue(
             clock, waited=lambda seconds: self._metrics.waited(_QUEUE, seconds)
@@ -118,7 +122,7 @@ class MachineController:
         """
         resource = await self._gateway.resolve(MACHINES.group, MACHINES.kind, MACHINES.version)
         performer = Performer(self._gateway, self._watches, self._children, resource, self._metrics)
-        self._watches.want("controller", [MACHINES])
+        self._watches.want("controller", [self._machines])
         try:
             await won()
             # Whatever was seen meanwhile was somebody else's to act on; now it is ours. What changes now goes first.

@@ -8,10 +8,13 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
+import attrs
+
 from fivespot.adapters.kube.control.watches import Stream
 from fivespot.adapters.kube.resources import Object
 from fivespot.adapters.kube.watching import Read, whole
 from fivespot.core.api import reasons
+from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
 from fivespot.core.api.kinds import SCHEDULED_MACHINE
 from fivespot.core.decision import reading
 from fivespot.core.decision.actions import Role
@@ -46,11 +49,17 @@ def known(read: Callable[[Object], T]) -> Read[Known[T]]:
     return kept
 
 
-def _machine(item: Object, before: Known[MachineView] | None) -> Known[MachineView]:
-    try:
-        return Present(reading.read_machine(item, value_of(before)))
-    except InvalidSpec as error:
-        return _undecodable(item, error)
+def machines_stream(allowed: AllowedGroups) -> Stream[Known[MachineView]]:
+    """Every ScheduledMachine, its spec valid where it embeds objects of these groups only; the stream is MACHINES."""
+    kind = attrs.evolve(SCHEDULED_MACHINE, allowed=allowed)
+
+    def read(item: Object, before: Known[MachineView] | None) -> Known[MachineView]:
+        try:
+            return Present(reading.read_machine(item, value_of(before), kind))
+        except InvalidSpec as error:
+            return _undecodable(item, error)
+
+    return Stream(group=kind.group, kind=kind.name, version=kind.version, read=read)
 
 
 def _undecodable(item: Object, error: Exception) -> Unknown:
@@ -66,12 +75,7 @@ def _provider_ids(found: Known[NodeView] | Known[CapiMachineView]) -> Iterable[s
     return (found.value.provider_id,) if isinstance(found, Present) and found.value.provider_id else ()
 
 
-MACHINES: Final = Stream[Known[MachineView]](
-    group=SCHEDULED_MACHINE.group,
-    kind=SCHEDULED_MACHINE.name,
-    version=SCHEDULED_MACHINE.version,
-    read=_machine,
-)
+MACHINES: Final = machines_stream(DEFAULT_GROUPS)
 CLUSTERS: Final = Stream[Known[ClusterView]](
     group=CAPI_GROUP, kind="Cluster", version=V1BETA2, read=known(reading.read_cluster)
 )

@@ -21,8 +21,8 @@ from fivespot.adapters.kube.control.secrets import SecretMissing, text_in
 from fivespot.adapters.kube.control.streams import (
     CAPI_MACHINES,
     CLUSTERS,
-    MACHINES,
     dependent_stream,
+    machines_stream,
     provider_stream,
     secret_stream,
 )
@@ -35,6 +35,7 @@ from fivespot.adapters.kube.lease import read_lease
 from fivespot.adapters.kube.resources import CRDS, LEASES, SECRETS, Resource
 from fivespot.adapters.kube.watching import Key, key_of
 from fivespot.core.api import reasons
+from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
 from fivespot.core.api.kinds import KINDS, SCHEDULED_MACHINE, Kind
 from fivespot.core.decision.actions import Role
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown
@@ -42,7 +43,7 @@ from fivespot.core.decision.observation import MachineView, ProviderView
 from fivespot.core.doctor import judging, rights
 from fivespot.core.doctor.finding import Finding, Level, failed, ok, warning
 from fivespot.core.errors import FivespotError
-from fivespot.core.names import BOOTSTRAP_GROUPS, INFRASTRUCTURE_GROUPS, PROVIDER_GROUP
+from fivespot.core.names import PROVIDER_GROUP
 from fivespot.core.ports import Clock
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class Examination:
         namespace: where 5-Spot runs, and its Lease is.
         lease: the Lease's name.
         allow_local: accept child clusters on loopback and link-local addresses.
+        allowed: the groups of which machines may be made.
     """
 
     gateway: Gateway
@@ -74,6 +76,7 @@ class Examination:
     namespace: str
     lease: str
     allow_local: bool = False
+    allowed: AllowedGroups = DEFAULT_GROUPS
 
     async def sections(self) -> AsyncIterator[Section]:
         """One section after the other, as they are done; what cannot be looked at for an earlier failure is left out."""
@@ -131,7 +134,7 @@ class Examination:
     async def _machines(self) -> tuple[list[MachineView], list[Finding]]:
         views, problems = [], []
         try:
-            for known in (await self._all(MACHINES)).values():
+            for known in (await self._all(machines_stream(self.allowed))).values():
                 if isinstance(known, Present):
                     views.append(known.value)
                 elif isinstance(known, Unknown):
@@ -192,13 +195,13 @@ class Examination:
             right
             if right.namespace is None
             else attrs.evolve(right, namespace=self.namespace, name=right.name and self.lease)
-            for right in rights.CONTROLLER
+            for right in rights.controller(self.allowed)
         ]
         wanted = rights.of_secrets(rights.of_kinds(placed, made_of | providers), secrets)
         found = await permissions(self.gateway, wanted, "permissions")
-        groups = {*BOOTSTRAP_GROUPS, *INFRASTRUCTURE_GROUPS}
         if not made_of:
-            text = f"those on kinds of {', '.join(sorted(groups))} were not asked for: no machine uses any"
+            groups = ", ".join(sorted(self.allowed.every))
+            text = f"those on kinds of {groups} were not asked for: no machine uses any"
             found.append(ok("permissions", text))
         return found
 

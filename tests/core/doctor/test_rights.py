@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from fivespot.core.doctor.rights import CONTROLLER, EVERY_KIND, IN_CHILD, Right, of_kinds, of_secrets, told
+from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
+from fivespot.core.doctor.rights import EVERY_KIND, IN_CHILD, Right, controller, of_kinds, of_secrets, told
 from tests.faults.roles import rights
 
 PROVIDERS = "spotschedules.5spot.finos.org"
@@ -28,7 +29,7 @@ def granted(cluster: str) -> Iterator[Right]:
 
 @pytest.mark.parametrize(
     ("cluster", "listed"),
-    [("management", CONTROLLER), ("child", IN_CHILD)],
+    [("management", controller(DEFAULT_GROUPS)), ("child", IN_CHILD)],
 )
 def test_the_shipped_roles_grant_exactly_what_is_listed(cluster: str, listed: tuple[Right, ...]) -> None:
     found = list(granted(cluster))
@@ -36,7 +37,7 @@ def test_the_shipped_roles_grant_exactly_what_is_listed(cluster: str, listed: tu
 
 
 def test_no_right_has_a_wildcard_verb() -> None:
-    assert {right.verb for right in (*CONTROLLER, *IN_CHILD)} <= {
+    assert {right.verb for right in (*controller(DEFAULT_GROUPS), *IN_CHILD)} <= {
         *("get", "list", "watch", "create", "update", "patch", "delete")
     }
 
@@ -88,3 +89,10 @@ def test_secrets_are_asked_for_one_by_one() -> None:
         attrs.evolve(listed, namespace="b", name="grid-kubeconfig"),
         nodes,
     )
+
+
+def test_kinds_of_another_group_need_the_same_rights() -> None:
+    allowed = AllowedGroups(infrastructure=("infra.example.com",))
+    of_group = [right for right in controller(allowed) if right.group == "infra.example.com"]
+    assert [right.verb for right in of_group] == ["get", "list", "watch", "create", "patch", "delete"]
+    assert not [right for right in controller(allowed) if right.group == "infrastructure.cluster.x-k8s.io"]

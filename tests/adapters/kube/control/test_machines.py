@@ -7,12 +7,16 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from fivespot.adapters.clock import FakeClock
 from fivespot.adapters.kube.control.machines import MachineController
+from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
 from fivespot.core.names import FINALIZER
 from tests import builders
 from tests.adapters.kube.scripted import Reply, Request, connected, scripted
 
+OWN_GROUPS = AllowedGroups(infrastructure=("infra.example.com",))
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 KINDS = (
     "ScheduledMachine",
@@ -95,10 +99,10 @@ class Server:
 
 
 @asynccontextmanager
-async def controlling(serving: Server) -> AsyncIterator[None]:
+async def controlling(serving: Server, **options: Any) -> AsyncIterator[None]:
     async with scripted(serving) as server, connected(server) as gateway:
         tasks = [
-            asyncio.ensure_future(MachineController(gateway, serving.clock).run(_at_once)),
+            asyncio.ensure_future(MachineController(gateway, serving.clock, **options).run(_at_once)),
             asyncio.ensure_future(_let_time_pass(serving.clock)),
         ]
         try:
@@ -155,5 +159,25 @@ def test_what_could_not_be_read_live_is_read_again_though_nothing_happens() -> N
             while serving.machine["metadata"]["finalizers"]:
                 await serving.patches.get()
             assert serving.refused == 0
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("allowed", "refused"), [(DEFAULT_GROUPS, True), (OWN_GROUPS, False)])
+def test_machines_are_made_of_the_groups_that_the_operator_allows_and_of_no_other(
+    allowed: AllowedGroups, refused: bool
+) -> None:
+    """With a schema that lets everything in: what is written of the machine says whether the spec counts."""
+
+    async def scenario() -> None:
+        server = Server(FakeClock(NOON), FINALIZER)
+        server.machine["spec"]["infrastructureSpec"]["apiVersion"] = "infra.example.com/v1"
+        async with controlling(server, allowed=allowed):
+            await server.patches.get()
+            while "status" not in server.machine:
+                await server.patches.get()
+        conditions = {entry["type"]: entry for entry in server.machine["status"]["conditions"]}
+        message = conditions["ReferencesValid"]["message"]
+        assert ("spec.infrastructureSpec.apiVersion" in message) is refused, message
 
     run(scenario())
