@@ -22,7 +22,19 @@ from tests.standins.providers import HOST, NEVER_JOINS, NEVER_LETS_GO
 
 BOUNDS = {"gracefulShutdownTimeout": "3m", "nodeDrainTimeout": "2m"}
 NAMESPACES = (
-    *("life", "killed", "doomed", "pause", "awake", "unborn", "returned", "slow", "failed", "survivor"),
+    *(
+        "life",
+        "killed",
+        "doomed",
+        "pause",
+        "awake",
+        "unborn",
+        "returned",
+        "slow",
+        "failed",
+        "replaced",
+        "survivor",
+    ),
     *("vanished", "again", "orphan", "rest"),
     *("noted-machines", "noted-sm", "held-machines", "held-k0sworkerconfigs", "held-remotemachines"),
     *("cascade-background", "cascade-foreground", "cascade-orphan"),
@@ -277,6 +289,32 @@ def test_a_failure_for_good_is_reported_though_cluster_api_has_no_phase_for_it(w
     planned = world.get(namespace, "sm", name)["status"]["provisioning"]
     assert planned["replacing"] == managed.uids(world, namespace, name)[MACHINES]
     assert planned["notBefore"] is not None
+    managed.close_schedule(world, namespace, name)
+
+
+def test_a_machine_that_failed_before_it_had_a_node_is_replaced_when_its_time_has_come(world: World) -> None:
+    """The five minutes pass in the status: that is all the controller knows of them."""
+    namespace, name = "replaced", "replaced-1"
+    never = managed.host(HOST, NEVER_JOINS)
+    world.apply(product.open_now(namespace), machine(namespace, name, infrastructureSpec=never))
+    wait_until(lambda: world.get(namespace, HOSTS, name), seconds=30, what="the host's object is there")
+    managed.set_status(world, namespace, HOSTS, name, {"failureReason": "CreateError"})
+    world.wait_for_phases(namespace, {name: "Error"})
+    before = managed.uids(world, namespace, name)
+    past = {"provisioning": {"notBefore": "2026-01-01T00:00:00Z"}}
+    managed.set_status(world, namespace, "sm", name, past)
+    wait_until(
+        lambda: (
+            None not in (after := [managed.uids(world, namespace, name)[kind] for kind in CREATED])
+            and not {*after} & {*before.values()}
+        ),
+        seconds=60,
+        what="all three are there anew",
+    )
+    world.wait_for_phases(namespace, {name: "Pending"})
+    # The count outlives the Machine: the next failure waits longer.
+    assert world.get(namespace, "sm", name)["status"]["provisioning"]["attempt"] == 1
+    assert "MachineMissing" not in managed.event_reasons(world, namespace, name)
     managed.close_schedule(world, namespace, name)
 
 
