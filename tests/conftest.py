@@ -3,6 +3,7 @@
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = [
+    "tests.gobuild.pytest_plugin",
     "tests.controlplane.pytest_plugin",
     "tests.clusterapi.pytest_plugin",
     "tests.node.pytest_plugin",

@@ -22,17 +22,6 @@ _PROGRAMS = Programs(
 )
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """See Programs.make_ready."""
-    _PROGRAMS.make_ready(session)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """See Programs.summarize."""
-    _PROGRAMS.summarize(terminalreporter, config)
-
-
 @pytest.fixture(scope="session")
 def control_plane_programs(pytestconfig: pytest.Config) -> Path:
     """The folder of the control plane's programs."""

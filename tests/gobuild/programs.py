@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 import pytest
@@ -15,6 +15,8 @@ from tests.gobuild.build import Report
 from tests.gobuild.errors import ProgramsUnavailable
 
 T = TypeVar("T")
+EVERY: list[Programs[Any]] = []
+"""What the tiers need, each as soon as its plugin is loaded; `pytest_plugin` sees to them."""
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +35,9 @@ class Programs(Generic[T]):
     find: Callable[[Report], T]
     fixtures: Collection[str]
     _key: pytest.StashKey[T | ProgramsUnavailable] = attrs.field(factory=pytest.StashKey, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        EVERY.append(self)
 
     def make_ready(self, session: pytest.Session) -> None:
         """Find or build them when any test that is about to run needs them: a build takes minutes, which is no test's time."""

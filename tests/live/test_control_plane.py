@@ -255,8 +255,6 @@ def test_a_machine_without_programs_says_so_in_one_line(tmp_path: Path, required
             "-m",
             "pytest",
             "-p",
-            "tests.controlplane.pytest_plugin",
-            "-p",
             "no:cacheprovider",
             one,
         ],

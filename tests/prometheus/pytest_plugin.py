@@ -23,17 +23,6 @@ def _find(_report: Report) -> Path:
 _PROGRAMS = Programs(what="a real Prometheus", find=_find, fixtures=("prometheus_program",))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """See Programs.make_ready."""
-    _PROGRAMS.make_ready(session)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """See Programs.summarize."""
-    _PROGRAMS.summarize(terminalreporter, config)
-
-
 @pytest.fixture(scope="session")
 def prometheus_program(pytestconfig: pytest.Config) -> Path:
     """The program."""
