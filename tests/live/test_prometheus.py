@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
+from fivespot.core.names import SYSTEM_NAMESPACE
 from tests import builders
 from tests.controlplane.certs import CertificateAuthority
 from tests.controlplane.controlplane import ControlPlane
@@ -92,7 +93,7 @@ def ready(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def provider(world: World, *more: str) -> Process:
-    kubeconfig = world.plane.kubeconfig(USER, product.ADMINS)
+    kubeconfig = world.plane.kubeconfig(USER)
     line = [sys.executable, "-m", "fivespot", "provider", "run", "prometheus", *more]
     return Process([*line, "--kubeconfig", str(kubeconfig)], world.folder / "prometheus-provider.log")
 
@@ -102,6 +103,13 @@ def site(
     control_plane: ControlPlane, prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     product.install(control_plane)
+    # Under the shipped role: it may read Secrets, and write nothing but statuses and Events.
+    control_plane.kubectl("apply", "-k", str(product.ROOT / "deploy" / "providers"))
+    for binding, of in (("clusterrolebinding", "clusterrole"), ("rolebinding", "role")):
+        control_plane.kubectl(
+            *("create", binding, "prometheus-provider", f"--{of}=5spot-provider", f"--user={USER}"),
+            *("-n", SYSTEM_NAMESPACE),
+        )
     folder = tmp_path_factory.mktemp("provider")
     idle = Process([], folder / "none.log")
     world = World(control_plane, folder, idle, idle, idle)
