@@ -43,6 +43,13 @@ CALENDAR_SOURCE: Final = f"{MACHINE_GROUP}/calendar-source"
 CALENDAR_DAYS: Final = f"{MACHINE_GROUP}/calendar-days"
 """First and last day, `2026-01-01/2027-12-31`."""
 
+# What `5spot override` makes
+OVERRIDE_LABEL: Final = f"{MACHINE_GROUP}/override-of"
+"""On the two schedules of an override: the machine's name, and the sign that they may be replaced and deleted again."""
+OVERRIDE_SUFFIX: Final = "-override"
+"""Both are called as the machine (at most 63 characters), and this: far from the 253 that a name may have."""
+OVERRIDE_FIELD_MANAGER: Final = "5spot-override"
+
 # Annotations on a ScheduledMachine
 RECLAIM_RELEASE: Final = f"{MACHINE_GROUP}/reclaim-release"
 
