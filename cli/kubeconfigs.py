@@ -37,6 +37,15 @@ def cluster_options(command: F) -> F:
     return kubeconfig(context(command))
 
 
+acting_as_option: Final = click.option(
+    "--as",
+    "acting_as",
+    metavar="USER",
+    help="Ask as this user, whom one has to be allowed to impersonate.  [default: who the kubeconfig says]",
+)
+"""For whoever may want to see what another account would."""
+
+
 local_child_option: Final = click.option(
     "--allow-local-child",
     is_flag=True,

@@ -20,6 +20,10 @@ COMMANDS = {
     "calendar": Lazy(
         "fivespot.cli.commands.calendar:command", "A market's calendar as a schedule, ready for Git."
     ),
+    "override": Lazy(
+        "fivespot.cli.commands.override:command",
+        "Keep one machine in or out, until an instant or until told.",
+    ),
     "doctor": Lazy(
         "fivespot.cli.commands.doctor:command", "What keeps the machine controller from working, and the fix."
     ),

@@ -24,6 +24,25 @@ def echo_yaml(value: Any) -> None:
     click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120), nl=False)
 
 
+def echo_manifests(documents: Iterable[Any]) -> None:
+    """Print manifests as a stream of YAML documents that kubectl reads as they are."""
+    import yaml  # noqa: PLC0415 - only where YAML is asked for
+
+    from fivespot.adapters.files import scalar  # noqa: PLC0415
+
+    class Dumper(yaml.SafeDumper):
+        """Puts into quotes what kubectl would not take for text: it reads more words as numbers than PyYAML does."""
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = None if isinstance(scalar.plain(value), str) else '"'
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    for document in documents:
+        body = yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+        click.echo(f"---\n{body}", nl=False)
+
+
 def columns(rows: Iterable[Sequence[str]], *, indent: str = "") -> Iterable[str]:
     """Rows as lines with aligned columns; the last column is not padded."""
     table = [list(row) for row in rows]

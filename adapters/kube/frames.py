@@ -129,8 +129,17 @@ def decode_object(body: bytes | msgspec.Raw) -> Object:
     Raises:
         BadAnswer: it is no JSON object.
     """
+    return _slim(decode_whole(body))
+
+
+def decode_whole(body: bytes | msgspec.Raw) -> Object:
+    """The same with managedFields, for whoever asks who owns a field.
+
+    Raises:
+        BadAnswer: it is no JSON object.
+    """
     try:
-        return _slim(_OBJECT.decode(body))
+        return _OBJECT.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         message = f"an answer that cannot be read: {error}"
         raise BadAnswer(message) from error

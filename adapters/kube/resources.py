@@ -9,7 +9,7 @@ from urllib.parse import quote
 import attrs
 
 Object: TypeAlias = dict[str, Any]
-"""One Kubernetes object as decoded JSON, without managedFields; adapters decode it further or look at metadata."""
+"""One Kubernetes object as decoded JSON, as a rule without managedFields; adapters decode it further or look at metadata."""
 
 
 @attrs.frozen

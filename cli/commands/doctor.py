@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fivespot.cli.groups import group_options
-from fivespot.cli.kubeconfigs import check_kubeconfig, cluster_options, local_child_option
+from fivespot.cli.kubeconfigs import acting_as_option, check_kubeconfig, cluster_options, local_child_option
 from fivespot.cli.leading import lease_options
 from fivespot.cli.output import counted, echo_json
 from fivespot.core.doctor.finding import Finding, Level, worst
@@ -22,12 +22,7 @@ _MARKS = {Level.OK: "ok  ", Level.WARNING: "warn", Level.FAILED: "FAIL"}
 
 @click.command("doctor")
 @cluster_options
-@click.option(
-    "--as",
-    "acting_as",
-    metavar="USER",
-    help="Look as this user, whom one has to be allowed to impersonate.  [default: who the kubeconfig says]",
-)
+@acting_as_option
 @local_child_option
 @group_options
 @lease_options(LEADER_LEASE)

@@ -10,6 +10,7 @@ from fivespot.cli.commands.simulate import verdict_text
 from fivespot.cli.fleets import load_fleet, require_sound
 from fivespot.cli.groups import group_options
 from fivespot.cli.instants import INSTANT, ZONE
+from fivespot.cli.machines import is_machine_kind
 from fivespot.cli.output import clock, columns, counted, echo_json, span
 from fivespot.core.api.codec import encode
 from fivespot.core.api.scheduled_machine import Reclaim, ReclaimState, Shutdown
@@ -23,7 +24,6 @@ from fivespot.core.zones import zone
 if TYPE_CHECKING:
     from fivespot.core.api.allowed import AllowedGroups
 
-_KINDS = ("sm", "scheduledmachine", "scheduledmachines")
 _PARTS = 3
 """Of sm/NAMESPACE/NAME."""
 
@@ -79,7 +79,7 @@ def command(
 def _explained(fleet: Fleet, machine: str, at: datetime | None) -> Explanation:
     kind, slash, name = machine.partition("/")
     parts = machine.count("/") + 1
-    if slash and kind.lower() in _KINDS:
+    if slash and is_machine_kind(kind):
         wanted = name
     elif parts == _PARTS or (slash and not fleet.called(machine)):
         raise click.BadParameter(f"{machine!r}: write sm/NAME or sm/NAMESPACE/NAME", param_hint="'sm/NAME'")

@@ -1,0 +1,39 @@
+"""Machines by name on the command line, as kubectl takes them: `sm/NAME`, `scheduledmachines/NAME`."""
+
+import re
+from typing import Final
+
+import click
+
+from fivespot.core.api.common import OBJECT_NAME
+from fivespot.core.names import MACHINE_GROUP
+
+_KINDS: Final = ("sm", "scheduledmachine", "scheduledmachines")
+_LONGEST: Final = 63
+"""The CRD refuses machines with longer names: they become label values."""
+
+
+def is_machine_kind(text: str) -> bool:
+    """Whether kubectl would take it for the kind of a machine."""
+    return text.lower().removesuffix(f".{MACHINE_GROUP}") in _KINDS
+
+
+class MachineName(click.ParamType[str]):
+    """`sm/NAME`; the value is NAME."""
+
+    name = "machine"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read it, or fail as a usage error."""
+        kind, slash, name = str(value).partition("/")
+        if not slash or not is_machine_kind(kind):
+            self.fail(f"{value!r}: write sm/NAME", param, ctx)
+        if "/" in name:
+            self.fail(f"{value!r}: write sm/NAME, and the namespace with -n", param, ctx)
+        if len(name) > _LONGEST or not re.fullmatch(str(OBJECT_NAME.pattern), name):
+            remedy = f"lower case letters, digits, '-' and '.', at most {_LONGEST} characters"
+            self.fail(f"{name!r} is no name of a machine: {remedy}", param, ctx)
+        return name
+
+
+MACHINE_NAME: Final = MachineName()
