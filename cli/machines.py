@@ -10,7 +10,7 @@ from fivespot.core.names import MACHINE_GROUP
 
 _KINDS: Final = ("sm", "scheduledmachine", "scheduledmachines")
 _LONGEST: Final = 63
-"""The CRD refuses machines with longer names: they become label values."""
+"""The CRD refuses machines with longer names, since they become label values; Kubernetes bounds namespaces so."""
 
 
 def is_machine_kind(text: str) -> bool:
@@ -36,4 +36,19 @@ class MachineName(click.ParamType[str]):
         return name
 
 
+class Namespace(click.ParamType[str]):
+    """The name of a namespace."""
+
+    name = "namespace"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Look whether it can be one, or fail as a usage error."""
+        text = str(value)
+        if len(text) > _LONGEST or not re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", text):
+            remedy = f"lower case letters, digits and '-', at most {_LONGEST} characters"
+            self.fail(f"{text!r} is no name of a namespace: {remedy}", param, ctx)
+        return text
+
+
 MACHINE_NAME: Final = MachineName()
+NAMESPACE: Final = Namespace()

@@ -11,7 +11,7 @@ import click
 
 from fivespot.cli.instants import INSTANT_OR_SPAN
 from fivespot.cli.kubeconfigs import acting_as_option, check_kubeconfig, cluster_options
-from fivespot.cli.machines import MACHINE_NAME
+from fivespot.cli.machines import MACHINE_NAME, NAMESPACE
 from fivespot.cli.output import echo_manifests, span
 from fivespot.core.doctor.finding import Level
 from fivespot.core.errors import FivespotError
@@ -46,7 +46,7 @@ class Until:
         except OverflowError as error:
             message = f"{self.text!r} is after the year 9999; leave it out for an override without an end"
             raise click.BadParameter(message, param_hint="'--until'") from error
-        if whole <= now:
+        if at <= now:
             message = (
                 f"{self.text!r} is not in the future: it is {format_instant(now.replace(microsecond=0))} now"
             )
@@ -69,7 +69,11 @@ def _until(ctx: click.Context, param: click.Parameter, value: str | None) -> Unt
 )
 @click.option("--clear", is_flag=True, help="Take the override away again.  [default: no]")
 @click.option(
-    "--namespace", "-n", metavar="NAME", help="Namespace of the machine.  [default: the context's own]"
+    "--namespace",
+    "-n",
+    type=NAMESPACE,
+    metavar="NAME",
+    help="Namespace of the machine.  [default: the context's own]",
 )
 @cluster_options
 @acting_as_option
