@@ -17,6 +17,7 @@ from fivespot.core.override.steps import Await, Create, Delete, Edit, Step
 
 PATIENCE: Final = 20.0
 """Seconds in which a provider has answered for a composite, if anybody runs who answers: it takes a tenth of one."""
+_PAUSE: Final = 0.5
 
 
 def resource_of(kind: Kind) -> Resource:
@@ -107,8 +108,10 @@ async def _await(gateway: Gateway, resource: Resource, step: Await, patience: fl
         async with asyncio.timeout(patience):
             while True:
                 seen = await gateway.get(resource, step.target.namespace, step.target.name)
-                if step.met(seen) or (seen := await _watched(gateway, resource, step, seen, patience)):
+                if step.met(seen) or await _watched(gateway, resource, step, seen, patience):
                     return
+                # A server that ends every stream at once must not be asked without a pause.
+                await asyncio.sleep(_PAUSE)
     except TimeoutError as error:
         message = (
             f"no {'active' if step.active else 'inactive'} from {step.target} within {patience:g} s: {step.said(seen)}; does "
@@ -117,10 +120,8 @@ async def _await(gateway: Gateway, resource: Resource, step: Await, patience: fl
         raise OverrideRefused(message) from error
 
 
-async def _watched(
-    gateway: Gateway, resource: Resource, step: Await, seen: Object, patience: float
-) -> Object:
-    """The object when it says what is wished; empty when the stream has ended before."""
+async def _watched(gateway: Gateway, resource: Resource, step: Await, seen: Object, patience: float) -> bool:
+    """Whether it comes to say what is wished before the stream ends."""
     stream = gateway.watch(
         resource,
         step.target.namespace,
@@ -134,8 +135,8 @@ async def _watched(
                 if event.type == "DELETED":
                     break
                 if event.type == "MODIFIED" and step.met(event.object):
-                    return event.object
+                    return True
     except (Gone, Unavailable):
         # Looked at again, as long as there is patience.
-        await asyncio.sleep(1)
-    return {}
+        return False
+    return False

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import psutil
 import pytest
 import yaml
 
@@ -228,30 +229,47 @@ def test_without_a_terminal_and_without_yes_nothing_is_changed(site: Site) -> No
     assert site.left("shy") == []
 
 
+@attrs.frozen
 class AtTerminal:
-    """The command, as a person at a terminal has it: what is asked is read, and answered."""
+    """The command as a person at a terminal has it, when it has asked and waits."""
 
-    def __init__(self, line: list[str]) -> None:
-        self._ours, theirs = pty.openpty()
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(line, stdin=theirs, stdout=pipe, stderr=pipe, start_new_session=True)
-        os.close(theirs)
-        self.said = b""
-        assert self.process.stderr is not None
-        while not self.said.endswith(b"Apply this? [y/N]: "):
-            piece = self.process.stderr.read(1)
-            assert piece, self.said.decode()
-            self.said += piece
+    process: "subprocess.Popen[bytes]"
+    ours: int
+    said: str
 
     def answer(self, text: str) -> None:
         """Type a line."""
-        os.write(self._ours, f"{text}\n".encode())
+        os.write(self.ours, f"{text}\n".encode())
 
     def ended(self) -> tuple[int, str]:
-        """The exit status, and all that was said."""
-        _, rest = self.process.communicate(timeout=60)
-        os.close(self._ours)
-        return self.process.returncode, (self.said + rest).decode()
+        """The exit status, and all that was said; what was printed are manifests and nothing else."""
+        printed, rest = self.process.communicate(timeout=60)
+        kinds = [document["kind"] for document in yaml.safe_load_all(printed)]
+        assert kinds == ["ManualSpotSchedule", "CompositeSpotSchedule", "ScheduledMachine"]
+        return self.process.returncode, self.said + rest.decode()
+
+
+@contextlib.contextmanager
+def at_terminal(line: list[str]) -> Iterator[AtTerminal]:
+    """Run the command until it asks."""
+    ours, theirs = pty.openpty()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(line, stdin=theirs, stdout=pipe, stderr=pipe, start_new_session=True) as process:
+        os.close(theirs)
+        try:
+            said = b""
+            assert process.stderr is not None
+            while not said.endswith(b"Apply this? [y/N]: "):
+                piece = process.stderr.read(1)
+                assert piece, said.decode()
+                said += piece
+            # Between asking and reading Python sees no signal: it has to sleep in the read.
+            asleep = psutil.Process(process.pid)
+            wait_until(lambda: asleep.status() == psutil.STATUS_SLEEPING, seconds=20, what="it reads")
+            yield AtTerminal(process, ours, said.decode())
+        finally:
+            process.kill()
+            os.close(ours)
 
 
 @pytest.mark.parametrize(
@@ -264,9 +282,9 @@ class AtTerminal:
 def test_at_a_terminal_it_asks(site: Site, answer: str, status: int, last: str, left: list[str]) -> None:
     name = f"asked-{answer}"
     site.machine(name, opened=False)
-    at = AtTerminal(site.line(f"sm/{name}", "on", "--until", "1h"))
-    at.answer(answer)
-    ended, said = at.ended()
+    with at_terminal(site.line(f"sm/{name}", "on", "--until", "1h")) as at:
+        at.answer(answer)
+        ended, said = at.ended()
     # What is typed is the terminal's to show.
     assert (ended, said.removesuffix("\n").endswith(last)) == (status, True), said
     assert site.left(name) == left
@@ -274,9 +292,9 @@ def test_at_a_terminal_it_asks(site: Site, answer: str, status: int, last: str, 
 
 def test_ctrl_c_at_the_question_changes_nothing(site: Site) -> None:
     site.machine("torn", opened=False)
-    at = AtTerminal(site.line("sm/torn", "on"))
-    at.process.send_signal(signal.SIGINT)
-    ended, said = at.ended()
+    with at_terminal(site.line("sm/torn", "on")) as at:
+        at.process.send_signal(signal.SIGINT)
+        ended, said = at.ended()
     assert ended == 130
     assert "nothing was changed" in said
     assert "Traceback" not in said
