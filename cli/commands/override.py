@@ -183,7 +183,7 @@ class _Session:
         try:
             return await look(self.gateway, self.namespace, self.machine)
         except NotFound as error:
-            message = f"{error}: 5spot crds | kubectl apply -f -"
+            message = f"{error} To install it: 5spot crds | kubectl apply -f -"
             raise click.ClickException(message) from error
 
     def _require_rights(self, made: Plan) -> None:

@@ -42,6 +42,18 @@ async def test_what_was_created_is_read_back(given: Given) -> None:
 
 
 @contract
+async def test_who_owns_which_field_is_read_only_by_those_who_ask(given: Given) -> None:
+    body = {"metadata": {"name": "a", "namespace": given.namespace}, "spec": {"size": 1}}
+    await given.gateway.create(WIDGETS, given.namespace, body, "somebody")
+    plain = await given.gateway.get(WIDGETS, given.namespace, "a")
+    assert "managedFields" not in plain["metadata"]
+    whole = await given.gateway.get_whole(WIDGETS, given.namespace, "a")
+    (entry,) = whole["metadata"].pop("managedFields")
+    assert (entry["manager"], entry["fieldsV1"]["f:spec"]["f:size"]) == ("somebody", {})
+    assert whole == plain
+
+
+@contract
 async def test_a_name_is_taken_once(given: Given) -> None:
     await given.create(CONFIG_MAPS, "a")
     with pytest.raises(AlreadyExists) as refused:

@@ -61,6 +61,16 @@ def test_a_cluster_without_the_crd_ends_it_with_the_remedy(
     assert len(said) == 2, "connected, and that"
 
 
+def test_an_override_where_the_crds_are_missing_says_how_to_install_them(plane: ControlPlane) -> None:
+    identity = str(plane.kubeconfig("test:admin", product.ADMINS))
+    status, (line,) = _ended("override", "sm/desk-1", "on", "-n", "default", "--kubeconfig", identity)
+    assert status == 1
+    assert line == (
+        "Error: get scheduledmachines.5spot.finos.org default/desk-1: 404 page not found (404); the cluster does not serve "
+        "scheduledmachines.5spot.finos.org: is its CustomResourceDefinition installed? To install it: 5spot crds | kubectl apply -f -"
+    )
+
+
 def test_a_token_that_the_server_does_not_know_ends_it(plane: ControlPlane, tmp_path: Path) -> None:
     config = yaml.safe_load(plane.kubeconfig_text(STRANGER))
     config["users"][0]["user"] = {"token": "wrong"}
