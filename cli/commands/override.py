@@ -160,7 +160,7 @@ class _Session:
         made = plan(seen, wish)
         if made.reverted and not even_if_reverted:
             _refuse_for_git(made)
-        echo_manifests(made.documents)
+        _print(made, dry_run=dry_run)
         _say(*_told(seen, wish, made, until))
         if dry_run or not made.steps:
             return
@@ -220,6 +220,17 @@ def _say(*lines: str) -> None:
     """Words are for people, and YAML for standard output."""
     for line in lines:
         click.echo(line, err=True)
+
+
+def _print(made: Plan, *, dry_run: bool) -> None:
+    try:
+        echo_manifests(made.documents)
+    except BrokenPipeError as error:
+        if dry_run:
+            raise
+        # For a command that only prints, whoever has stopped to read has seen enough; this one has not begun yet.
+        message = "nothing was changed: nobody reads what would be applied"
+        raise OSError(message) from error
 
 
 def _ask() -> None:

@@ -229,6 +229,20 @@ def test_without_a_terminal_and_without_yes_nothing_is_changed(site: Site) -> No
     assert site.left("shy") == []
 
 
+def test_where_nobody_reads_what_would_be_applied_it_is_not(site: Site) -> None:
+    site.machine("unread", opened=False)
+    reads, writes = os.pipe()
+    os.close(reads)
+    line = site.line("sm/unread", "on", "--yes")
+    ended = subprocess.run(line, stdout=writes, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(writes)
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "Error: nothing was changed: nobody reads what would be applied\n",
+    )
+    assert site.left("unread") == []
+
+
 @attrs.frozen
 class AtTerminal:
     """The command as a person at a terminal has it, when it has asked and waits."""
