@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -16,7 +16,7 @@ from fivespot.cli.output import echo_manifests, span
 from fivespot.core.doctor.finding import Level
 from fivespot.core.errors import FivespotError
 from fivespot.core.instant import format_instant
-from fivespot.core.override.objects import label
+from fivespot.core.override.objects import Manifest, label
 from fivespot.core.override.plan import Clear, Override, OverrideRefused, Plan, Wish, plan
 from fivespot.core.override.situation import Situation
 from fivespot.core.override.steps import Await, Delete, rights
@@ -160,7 +160,7 @@ class _Session:
         made = plan(seen, wish)
         if made.reverted and not even_if_reverted:
             _refuse_for_git(made)
-        _print(made, dry_run=dry_run)
+        _print(made.documents, only=dry_run)
         _say(*_told(seen, wish, made, until))
         if dry_run or not made.steps:
             return
@@ -170,7 +170,7 @@ class _Session:
             message = f"{format_instant(wish.until)} has passed meanwhile; nothing was changed"
             raise click.ClickException(message)
         self._require_rights(made)
-        self._perform(made)
+        self._perform(made, wish)
         if isinstance(wish, Override):
             _say(f"done; to take it away: 5spot override sm/{self.machine} --clear -n {self.namespace}")
         else:
@@ -196,7 +196,7 @@ class _Session:
             lines = "".join(f"\n  {finding.message}\n    fix: {finding.fix}" for finding in missing)
             raise click.ClickException(f"nothing was changed, since not all of it is allowed:{lines}")
 
-    def _perform(self, made: Plan) -> None:
+    def _perform(self, made: Plan, wish: Wish) -> None:
         from fivespot.adapters.kube.overriding import perform  # noqa: PLC0415 - it is loaded by now
 
         done = 0
@@ -212,7 +212,8 @@ class _Session:
             if known and not done:
                 _say("nothing was changed")
             else:
-                _say("what is done stands; the same command goes on from there, and --clear takes it back")
+                back = ", and --clear takes it back" if isinstance(wish, Override) else ""
+                _say(f"what is done stands; the same command goes on from there{back}")
             raise
 
 
@@ -222,13 +223,13 @@ def _say(*lines: str) -> None:
         click.echo(line, err=True)
 
 
-def _print(made: Plan, *, dry_run: bool) -> None:
+def _print(documents: Iterable[Manifest], *, only: bool) -> None:
     try:
-        echo_manifests(made.documents)
+        echo_manifests(documents)
     except BrokenPipeError as error:
-        if dry_run:
+        if only:
             raise
-        # For a command that only prints, whoever has stopped to read has seen enough; this one has not begun yet.
+        # Where printing is all, whoever has stopped to read has seen enough; here nothing has been done yet.
         message = "nothing was changed: nobody reads what would be applied"
         raise OSError(message) from error
 
@@ -287,7 +288,7 @@ def _end(wish: Override, until: Until | None) -> str:
 
 
 def _refuse_for_git(made: Plan) -> NoReturn:
-    echo_manifests(made.for_git)
+    _print(made.for_git, only=False)
     traces = "".join(f"\n  {trace}" for trace in dict.fromkeys(map(str, made.reverted)))
     gone = [str(step.target) for step in made.steps if isinstance(step, Delete)]
     commit = "commit what is printed on standard output" if made.for_git else "change it in Git"
