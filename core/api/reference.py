@@ -50,6 +50,10 @@ _NAMES: Final[Sequence[tuple[str, str]]] = (
         names.RECLAIM_RELEASE,
         "annotation on a ScheduledMachine: ends the hold whose `status.reclaim.observedAt` it repeats",
     ),
+    (
+        names.OVERRIDE_LABEL,
+        "label on the two schedules of an override: the name of its machine, and the sign that `5spot override` may replace them",
+    ),
     (names.PAUSED, "annotation on a ScheduledMachine or Machine: nothing is created, drained or deleted"),
     (names.UNPAUSED, "annotation that wakes a Machine after a pause"),
     (names.FINALIZER, "finalizer of a ScheduledMachine"),
