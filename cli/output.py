@@ -24,8 +24,8 @@ def echo_yaml(value: Any) -> None:
     click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120), nl=False)
 
 
-def echo_manifests(documents: Iterable[Any]) -> None:
-    """Print manifests as a stream of YAML documents that kubectl reads as they are."""
+def echo_manifest(document: Any, comment: str = "") -> None:
+    """Print a manifest as a document of a YAML stream that kubectl reads as it is; `comment` is a line above it."""
     import yaml  # noqa: PLC0415 - only where YAML is asked for
 
     from fivespot.adapters.files import scalar  # noqa: PLC0415
@@ -38,9 +38,10 @@ def echo_manifests(documents: Iterable[Any]) -> None:
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Dumper.add_representer(str, text)
-    for document in documents:
-        body = yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
-        click.echo(f"---\n{body}", nl=False)
+    head = f"---\n{comment}\n" if comment else "---\n"
+    click.echo(
+        head + yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120), nl=False
+    )
 
 
 def columns(rows: Iterable[Sequence[str]], *, indent: str = "") -> Iterable[str]:

@@ -114,7 +114,7 @@ async def _await(gateway: Gateway, resource: Resource, step: Await, patience: fl
                 await asyncio.sleep(_PAUSE)
     except TimeoutError as error:
         message = (
-            f"no {'active' if step.active else 'inactive'} from {step.target} within {patience:g} s: {step.said(seen)}; does "
+            f"no {'active' if step.active else 'inactive'} from {step.target} within {patience:.3g} s: {step.said(seen)}; does "
             f"`5spot provider run` answer for {MANUAL.name} and {COMPOSITE.name}?"
         )
         raise OverrideRefused(message) from error

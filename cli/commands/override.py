@@ -2,8 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import attrs
@@ -12,11 +12,13 @@ import click
 from fivespot.cli.instants import INSTANT_OR_SPAN
 from fivespot.cli.kubeconfigs import acting_as_option, check_kubeconfig, cluster_options
 from fivespot.cli.machines import MACHINE_NAME, NAMESPACE
-from fivespot.cli.output import echo_manifests, span
+from fivespot.cli.output import echo_manifest
+from fivespot.cli.overrides import Until, told
+from fivespot.core.api.kinds import SCHEDULED_MACHINE
 from fivespot.core.doctor.finding import Level
 from fivespot.core.errors import FivespotError
 from fivespot.core.instant import format_instant
-from fivespot.core.override.objects import Manifest, label
+from fivespot.core.override.objects import Manifest
 from fivespot.core.override.plan import Clear, Override, OverrideRefused, Plan, Wish, plan
 from fivespot.core.override.situation import Situation
 from fivespot.core.override.steps import Await, Delete, rights
@@ -24,34 +26,9 @@ from fivespot.core.override.steps import Await, Delete, rights
 if TYPE_CHECKING:
     from fivespot.adapters.kube.gateway import Gateway
 
-_ONE_SECOND: Final = timedelta(seconds=1)
-
-
-@attrs.frozen
-class Until:
-    """What stands behind --until: as it was written, and what it means."""
-
-    text: str
-    value: datetime | timedelta
-
-    def after(self, now: datetime) -> datetime:
-        """The whole second from which on it is over.
-
-        Raises:
-            click.BadParameter: it is over already, or never within the calendar.
-        """
-        try:
-            at = now + self.value if isinstance(self.value, timedelta) else self.value
-            whole = at.replace(microsecond=0) + (_ONE_SECOND if at.microsecond else timedelta())
-        except OverflowError as error:
-            message = f"{self.text!r} is after the year 9999; leave it out for an override without an end"
-            raise click.BadParameter(message, param_hint="'--until'") from error
-        if at <= now:
-            message = (
-                f"{self.text!r} is not in the future: it is {format_instant(now.replace(microsecond=0))} now"
-            )
-            raise click.BadParameter(message, param_hint="'--until'")
-        return whole
+_PART: Final = (
+    "# The part of the machine that changes: merge it, since to apply it alone would take away the rest."
+)
 
 
 def _until(ctx: click.Context, param: click.Parameter, value: str | None) -> Until | None:
@@ -161,7 +138,7 @@ class _Session:
         if made.reverted and not even_if_reverted:
             _refuse_for_git(made)
         _print(made.documents, only=dry_run)
-        _say(*_told(seen, wish, made, until))
+        _say(*told(seen, wish, made, until))
         if dry_run or not made.steps:
             return
         if not yes:
@@ -197,12 +174,15 @@ class _Session:
             raise click.ClickException(f"nothing was changed, since not all of it is allowed:{lines}")
 
     def _perform(self, made: Plan, wish: Wish) -> None:
-        from fivespot.adapters.kube.overriding import perform  # noqa: PLC0415 - it is loaded by now
+        from fivespot.adapters.kube.overriding import PATIENCE, perform  # noqa: PLC0415 - it is loaded by now
 
+        until = wish.until if isinstance(wish, Override) else None
         done = 0
         try:
             for step in made.steps:
-                self.runner.run(perform(self.gateway, step))
+                # Past its end it says what is wished no more.
+                left = (until - datetime.now(UTC)).total_seconds() if until is not None else PATIENCE
+                self.runner.run(perform(self.gateway, step, patience=min(PATIENCE, max(left, 1.0))))
                 if not isinstance(step, Await):
                     done += 1
                     _say(f"{step}: done")
@@ -225,7 +205,8 @@ def _say(*lines: str) -> None:
 
 def _print(documents: Iterable[Manifest], *, only: bool) -> None:
     try:
-        echo_manifests(documents)
+        for document in documents:
+            echo_manifest(document, _PART if document["kind"] == SCHEDULED_MACHINE.name else "")
     except BrokenPipeError as error:
         if only:
             raise
@@ -248,43 +229,6 @@ def _ask() -> None:
     if not agreed:
         message = "nothing was changed"
         raise click.ClickException(message)
-
-
-def _told(seen: Situation, wish: Wish, made: Plan, until: Until | None) -> Iterator[str]:
-    meta = seen.machine.metadata
-    shown = f"sm/{meta.name} in namespace {meta.namespace}"
-    if made.steps and isinstance(wish, Override):
-        yield f"{shown}: {_effect(seen, wish)}"
-        yield f"until: {_end(wish, until)}"
-    elif made.steps:
-        yield f"{shown}: the override goes"
-    elif isinstance(wish, Override):
-        yield f"{shown}: nothing to do, the override stands as it is wished"
-    else:
-        yield f"{shown}: nothing to clear"
-    if made.steps and made.schedule is not None:
-        after = "then" if isinstance(wish, Override) else "now"
-        yield f"{after}: {label(made.schedule)} decides"
-    yield from (f"note: {note}" for note in made.notes)
-    if made.reverted:
-        yield f"note: it will be undone by {', '.join(dict.fromkeys(trace.tool for trace in made.reverted))}"
-    yield from (f"  {number}. {step}" for number, step in enumerate(made.steps, 1))
-
-
-def _effect(seen: Situation, wish: Override) -> str:
-    """What happens now. `machineRef` tells whether there is a Machine; the phase is told as it is."""
-    status = seen.machine.status
-    phase = f"it is {status.phase} now" if status.phase else "nothing is known of it yet"
-    if status.machine_ref is not None:
-        return f"{phase}, and {'stays in' if wish.active else 'is drained and goes out'}"
-    return f"{phase}, and {'comes in' if wish.active else 'stays out'}"
-
-
-def _end(wish: Override, until: Until | None) -> str:
-    if wish.until is None or until is None:
-        return "somebody takes it away"
-    given = f" ({until.text})" if until.text != format_instant(wish.until) else ""
-    return f"{format_instant(wish.until)}{given}, in {span(wish.until - datetime.now(UTC))}"
 
 
 def _refuse_for_git(made: Plan) -> NoReturn:

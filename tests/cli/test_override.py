@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from fivespot.adapters.files import read_documents
-from fivespot.cli.output import echo_manifests
+from fivespot.cli.output import echo_manifest
+from fivespot.cli.overrides import Until
 from tests.cli.running import process, run
 
 
@@ -79,15 +80,14 @@ def test_manifests_are_printed_so_that_kubectl_reads_every_text_as_text(
     text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     manifest = {"apiVersion": "v1", "kind": "Any", "metadata": {"name": text}, "list": [text], "on": True}
-    echo_manifests([manifest, manifest])
+    echo_manifest(manifest)
+    echo_manifest(manifest, "# again")
     (tmp_path / "printed.yaml").write_text(capsys.readouterr().out)
     found, _ = read_documents([tmp_path])
     assert [document.body for document in found] == [manifest, manifest]
 
 
 def test_until_is_the_whole_second_after_which_it_is_over() -> None:
-    from fivespot.cli.commands.override import Until
-
     now = datetime(2026, 3, 2, 12, 0, 0, 250_000, tzinfo=UTC)
     assert Until("90s", timedelta(seconds=90)).after(now) == datetime(2026, 3, 2, 12, 1, 31, tzinfo=UTC)
     exact = datetime(2026, 3, 2, 18, tzinfo=UTC)
