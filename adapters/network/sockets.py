@@ -63,7 +63,12 @@ class Sockets:
 
 
 async def _check_peer(stream: httpcore.AsyncNetworkStream) -> None:
-    peer = stream.get_extra_info("server_addr")
+    try:
+        # None, or an error of the socket, where the other end has gone already.
+        peer = stream.get_extra_info("server_addr") or ("",)
+    except OSError as error:
+        await stream.aclose()
+        raise httpcore.ConnectError(str(error)) from error
     if is_local(str(peer[0])):
         await stream.aclose()
         message = f"its name stands for {peer[0]}, which is {LOCAL}"
