@@ -51,7 +51,7 @@ local_child_option: Final = click.option(
     is_flag=True,
     envvar="FIVESPOT_ALLOW_LOCAL_CHILD",
     show_envvar=True,
-    help="Accept child clusters on loopback and link-local addresses (tests, one-machine set-ups).  [default: no]",
+    help="Accept child clusters on loopback, link-local and metadata addresses (tests, one-machine set-ups).  [default: no]",
 )
 """For whoever connects to child clusters."""
 

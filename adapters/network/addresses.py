@@ -1,7 +1,7 @@
 """Addresses to which nobody else may send us: this machine itself, its link-local neighbours, a cloud's metadata service.
 
-A metadata service hands out the credentials of the machine to whoever asks from it. Most are at 169.254.169.254; the few
-that are elsewhere are named here, after the manuals of Amazon, Alibaba, Oracle and Azure.
+A metadata service hands out the credentials of the machine to whoever asks from it. Most are link-local; the others that
+are known are named here, after the manuals of Amazon, Google, Azure, Oracle, Alibaba and Scaleway.
 """
 
 import ipaddress
@@ -12,10 +12,15 @@ from typing import Final
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _METADATA: Final = frozenset(
     ipaddress.ip_address(text)
-    for text in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")
+    for text in (
+        *("100.100.100.200", "168.63.129.16", "192.0.0.192"),
+        *("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "fd00:42::42"),
+    )
 )
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-"""RFC 6052: the last 32 bits are an IPv4 address, to which a gateway on the way sends it."""
+_CARRYING: Final = tuple(
+    ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")
+)
+"""The last 32 bits are an IPv4 address, to which somebody on the way sends it: RFC 6052, 8215, 7915, 4291."""
 
 LOCAL: Final = "this machine, a link-local neighbour or a cloud's metadata service"
 """What `is_local` looks for, in words."""
@@ -44,14 +49,13 @@ def _address(host: str) -> _Address | None:
 
 
 def _meant(address: _Address) -> Iterator[_Address]:
-    """The address, and the IPv4 address that it carries in itself, if it does."""
+    """The address, and the IPv4 addresses that it carries in itself."""
     yield address
-    if isinstance(address, ipaddress.IPv6Address):
-        carried = address.ipv4_mapped or address.sixtofour
-        if carried is None and address in _NAT64:
-            carried = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if carried is not None:
-            yield carried
+    if not isinstance(address, ipaddress.IPv6Address):
+        return
+    yield from filter(None, (address.ipv4_mapped, address.sixtofour, *(address.teredo or ())))
+    if any(address in network for network in _CARRYING):
+        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
 
 def _is_local(address: _Address) -> bool:

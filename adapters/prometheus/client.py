@@ -8,17 +8,16 @@ own: it is asked every half minute, and a name, a certificate or a token may hav
 
 import asyncio
 import json
-import socket
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import SplitResult, urljoin, urlsplit
 
 import attrs
 import httpx
 
 from fivespot._version import VERSION
 from fivespot.adapters.network.addresses import LOCAL, is_local
+from fivespot.adapters.network.lookup import LookUp, Names
 from fivespot.adapters.network.sockets import Sockets
 from fivespot.adapters.prometheus.trust import CannotTrust, Trust
 from fivespot.core.api import reasons
@@ -41,24 +40,24 @@ _DENIED: Final = (401, 403)
 class _Failed(Exception):  # noqa: N818 - it never leaves this module
     """Why there is no answer."""
 
-    def __init__(self, message: str, reason: str = reasons.QUERY_FAILED) -> None:
+    def __init__(self, message: str, reason: str = reasons.QUERY_FAILED, detail: str = "") -> None:
         super().__init__(message)
         self.reason = reason
+        self.detail = detail
 
 
 @attrs.frozen
 class _Place:
     """Where to connect: what the URL says, and the addresses that its host stands for."""
 
-    url: SplitResult
+    url: httpx.URL
     host: str
     port: int
     addresses: tuple[str, ...]
 
-    def at(self, address: str) -> str:
-        """The URL with an address in the place of the host."""
-        shown = f"[{address}]" if ":" in address else address
-        return self.url._replace(netloc=f"{shown}:{self.port}").geturl()
+    def at(self, address: str) -> httpx.URL:
+        """The URL with an address in the place of the host: nobody looks the host up again."""
+        return self.url.copy_with(host=address)
 
 
 class Prometheus:
@@ -66,12 +65,14 @@ class Prometheus:
 
     Args:
         clock: samples of another time than its `now` are not believed.
-        allow_local: whether a URL may lead to this machine or a link-local neighbour.
+        allow_local: whether a URL may lead to a local address (`is_local`).
+        look_up: the addresses of names.
     """
 
-    def __init__(self, clock: Clock, *, allow_local: bool) -> None:
+    def __init__(self, clock: Clock, *, allow_local: bool, look_up: LookUp | None = None) -> None:
         self._clock = clock
         self._allow_local = allow_local
+        self._look_up = look_up or Names().look_up
         self._trust = Trust()
 
     async def ask(self, question: Question, *, ca: str | None, token: str | None) -> Heard:
@@ -90,11 +91,11 @@ class Prometheus:
         except TimeoutError:
             return Heard(None, reasons.QUERY_FAILED, f"no answer within {_SECONDS:g} s")
         except _Failed as error:
-            return Heard(None, error.reason, str(error))
+            return Heard(None, error.reason, str(error), error.detail)
         return truth_of(answer, self._clock.now())
 
     async def _answer(self, question: Question, context: ssl.SSLContext, token: str | None) -> object:
-        url = f"{question.url}{_QUERY_PATH}"
+        url = _read(f"{question.url}{_QUERY_PATH}")
         for _ in range(_REDIRECTS + 1):
             found = await self._asked(await self._place(url), question, context, token)
             if not isinstance(found, _Redirect):
@@ -103,27 +104,18 @@ class Prometheus:
         message = f"more than {_REDIRECTS} redirects"
         raise _Failed(message)
 
-    async def _place(self, url: str) -> _Place:
+    async def _place(self, url: httpx.URL) -> _Place:
         """Look up the host, and judge every address that it stands for."""
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
-        except ValueError as error:
-            message = f"the url cannot be read: {error}"
-            raise _Failed(message) from error
-        if port is None or not host:
-            message = f"the url has no {'host' if port else 'scheme that is used here'}"
-            raise _Failed(message)
+        host, port = url.raw_host.decode(), url.port or _PORTS[url.scheme]
         self._judge(host, host)
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, proto=socket.IPPROTO_TCP)
-        except (OSError, UnicodeError) as error:
-            message = f"the host {printable(host)} cannot be looked up"
+            addresses = await self._look_up(host, port)
+        except OSError as error:
+            message = f"the host {printable(url.host)} cannot be looked up"
             raise _Failed(message) from error
-        addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
         # One bad address among good ones is no accident.
         self._judge(host, *addresses)
-        return _Place(parts, host, port, addresses)
+        return _Place(url, host, port, addresses)
 
     def _judge(self, host: str, *addresses: str) -> None:
         """Refuse a host that leads where no schedule may lead."""
@@ -135,21 +127,27 @@ class Prometheus:
         self, place: _Place, question: Question, context: ssl.SSLContext, token: str | None
     ) -> object:
         sockets = Sockets()
-        headers = {"Host": place.url.netloc, "User-Agent": f"5spot/{VERSION}", "Accept": "application/json"}
-        # A compressed answer may be much larger than what comes over the wire.
-        headers["Accept-Encoding"] = "identity"
+        headers = {
+            "Host": place.url.netloc.decode(),
+            "User-Agent": f"5spot/{VERSION}",
+            "Accept": "application/json",
+            # A compressed answer may be much larger than what comes over the wire.
+            "Accept-Encoding": "identity",
+        }
         if token is not None:
             headers["Authorization"] = f"Bearer {_bearable(token)}"
         async with httpx.AsyncClient(
             verify=context,
+            # A proxy would look the name up itself, and connect to whatever it finds.
             trust_env=False,
             follow_redirects=False,
-            timeout=httpx.Timeout(_SECONDS, connect=_CONNECT),
+            timeout=httpx.Timeout(_SECONDS, connect=_CONNECT / len(place.addresses)),
             event_hooks={"request": [sockets.attend]},
         ) as client:
             try:
                 return await self._first(client, place, question, headers)
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError) as error:
+                # The last two are what a name says that is none, below TLS.
                 message = f"{place.host}:{place.port}: {_words(error)}"
                 raise _Failed(message) from error
             finally:
@@ -159,13 +157,26 @@ class Prometheus:
         self, client: httpx.AsyncClient, place: _Place, question: Question, headers: Mapping[str, str]
     ) -> object:
         """The answer from the first of the addresses that can be connected to."""
-        name = question.server_name or place.host
+        # No certificate has the dot at the end that keeps a resolver from searching.
+        name = question.server_name or place.host.rstrip(".")
         for address in place.addresses[:-1]:
             try:
                 return await _exchanged(client, place.at(address), question.query, headers, name)
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 continue
         return await _exchanged(client, place.at(place.addresses[-1]), question.query, headers, name)
+
+
+def _read(url: str) -> httpx.URL:
+    try:
+        found = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError, TypeError) as error:
+        message = f"the url cannot be read: {error}"
+        raise _Failed(message) from error
+    if found.scheme not in _PORTS or not found.host:
+        message = "the url has no host, or is neither http nor https"
+        raise _Failed(message)
+    return found
 
 
 def _bearable(token: str) -> str:
@@ -183,7 +194,7 @@ class _Redirect:
 
 
 async def _exchanged(
-    client: httpx.AsyncClient, url: str, query: str, headers: Mapping[str, str], name: str
+    client: httpx.AsyncClient, url: httpx.URL, query: str, headers: Mapping[str, str], name: str
 ) -> object:
     # As a form: a query may be longer than what servers and proxies take in a URL.
     async with client.stream(
@@ -207,7 +218,11 @@ async def _exchanged(
             if len(body) > _BYTES:
                 message = f"the answer is larger than {_BYTES} bytes: aggregate the query"
                 raise _Failed(message, reasons.QUERY_UNUSABLE)
-    return _decoded(bytes(body), code)
+    answer = _decoded(bytes(body), code)
+    if not response.is_success and (not isinstance(answer, Mapping) or answer.get("status") != "error"):
+        message = f"the server answers {code}, and says nothing that Prometheus would"
+        raise _Failed(message)
+    return answer
 
 
 def _decoded(body: bytes, code: int) -> object:
@@ -219,33 +234,37 @@ def _decoded(body: bytes, code: int) -> object:
     return found
 
 
-def _followed(url: str, location: str) -> str:
+def _followed(url: httpx.URL, location: str) -> httpx.URL:
     """Where a redirect leads, if it may lead there: the same host and port, or its https.
 
     Raises:
         _Failed: it leads elsewhere.
     """
     try:
-        target = urljoin(url, location)
-        before, after = urlsplit(url), urlsplit(target)
-        same = (after.scheme, after.netloc) == (before.scheme, before.netloc)
-        safer = (before.scheme, after.scheme) == ("http", "https") and before.hostname == after.hostname
-    except ValueError:
-        same = safer = False
-        after = urlsplit("")
-    if same or safer:
-        return target
-    message = f"the server redirects to {printable(after.netloc) or 'nowhere'}: write the url that it means, if it is the right one"
-    raise _Failed(message, reasons.ADDRESS_REFUSED)
+        target = url.join(location)
+        before, after = (_origin(found) for found in (url, target))
+    except (httpx.InvalidURL, ValueError, KeyError):
+        target, before, after = url, ("", "", 0), None
+    if after == before or (after is not None and (before[0], after[:2]) == ("http", ("https", before[1]))):
+        # Who is named before the host is nobody's business here.
+        return target.copy_with(userinfo=b"")
+    message = "the server redirects to another place; write the url that it means, if it is the right one"
+    raise _Failed(message, reasons.ADDRESS_REFUSED, detail=printable(location))
 
 
-def _words(error: httpx.HTTPError) -> str:
+def _origin(url: httpx.URL) -> tuple[str, str, int]:
+    return url.scheme, url.raw_host.decode(), url.port or _PORTS[url.scheme]
+
+
+def _words(error: Exception) -> str:
     """What is wrong, without what differs from one attempt to the next."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted: {cause.verify_message}"
         cause = cause.__cause__ or cause.__context__
+    if isinstance(error, (ValueError, TypeError, httpx.InvalidURL)):
+        return "its name, or spec.tls.serverName, is no name that a certificate can have"
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
     if isinstance(error, httpx.ConnectError):

@@ -22,7 +22,7 @@ def command() -> None:
     is_flag=True,
     envvar="FIVESPOT_ALLOW_LOCAL_PROMETHEUS",
     show_envvar=True,
-    help="Let the url of a PrometheusSpotSchedule lead to this machine or a link-local neighbour.  [default: no]",
+    help="Let the url of a PrometheusSpotSchedule lead to this machine, a link-local neighbour or a cloud's metadata service.  [default: no]",
 )
 @process_options
 @election_options(f"{_LEASE}, and the names where not all run; the shipped role knows those of one")

@@ -44,9 +44,11 @@ def problems_of_document(
     return problems_of(schema, bare) or _unreadable_schedule(kind, bare["spec"])
 
 
-def problems_of_update(document: Mapping[str, Any], stored: Mapping[str, Any]) -> tuple[InvalidSpec, ...]:
+def problems_of_update(
+    document: Mapping[str, Any], stored: Mapping[str, Any], allowed: AllowedGroups = DEFAULT_GROUPS
+) -> tuple[InvalidSpec, ...]:
     """As `problems_of_document`, and what may not change about the `stored` object, as a cluster returned it."""
-    problems = problems_of_document(document)
+    problems = problems_of_document(document, allowed)
     kind = kind_of(stored["apiVersion"], stored["kind"])
     if problems or kind is None:
         return problems

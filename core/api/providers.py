@@ -93,7 +93,14 @@ class PrometheusTls:
 
     ca_secret_ref: SecretKeyReference | None = prop("Secret with the CA certificate.", default=None)
     server_name: str | None = prop(
-        "Name in its certificate.", default=None, bounds=Bounds(min_length=1, max_length=253)
+        "Name in its certificate.",
+        default=None,
+        bounds=Bounds(
+            pattern="^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$",
+            min_length=1,
+            max_length=253,
+            remedy="write a host name, such as prometheus.example.com",
+        ),
     )
 
 

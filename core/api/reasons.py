@@ -118,7 +118,7 @@ PROVIDER_REASONS: Final[Mapping[str, str]] = {
     QUERY_FALSE: "all are, or there is none",
     QUERY_FAILED: "not Ready: no answer, or an error; the message has what Prometheus, or the way there, says",
     QUERY_UNUSABLE: "not Ready: an answer that is neither true nor false: NaN, a wrong type, incomplete, of another time",
-    ADDRESS_REFUSED: "not Ready: the url leads to this machine, a link-local neighbour, or another host's redirect",
+    ADDRESS_REFUSED: "not Ready: the url leads to this machine, a link-local neighbour, a cloud's metadata service, or another place by a redirect",
     INVALID_SPEC: "not Ready: the spec is refused; the message has the field and the remedy",
     CLOCK_UNTRUSTED: "not Ready: the controller's clock is before the day on which it was built",
 }

@@ -42,15 +42,16 @@ class Queried:
             return Answer(active=None, reason=reasons.QUERY_FAILED, message="not asked yet", settled=False)
         heard = reading.heard
         if heard.active is None:
-            return Answer(active=None, reason=heard.reason, message=heard.message)
+            return Answer(active=None, reason=heard.reason, message=heard.told)
         unconfirmed = inputs.published is not None and reading.held < self.question.confirm
         active = inputs.published if unconfirmed else heard.active
-        slow = f"; a change counts after {self.question.confirm} s" if self.question.confirm else ""
+        word, other = ("true", "false") if active else ("false", "true")
         # The same words for as long as the answer is the same: other ones would be written to the status.
+        slow = f", or has not been {other} for {self.question.confirm} s yet" if self.question.confirm else ""
         return Answer(
             active=active,
             reason=reasons.QUERY_TRUE if active else reasons.QUERY_FALSE,
-            message=f"the query is {'true' if active else 'false'}{slow}",
+            message=f"the query is {word}{slow}",
         )
 
 
@@ -64,11 +65,15 @@ def truth_of(answer: object, now: datetime) -> Heard:
     try:
         return _truth_of(answer, now)
     except _Unusable as error:
-        return Heard(None, reasons.QUERY_UNUSABLE, str(error))
+        return Heard(None, reasons.QUERY_UNUSABLE, str(error), error.detail)
 
 
 class _Unusable(Exception):  # noqa: N818 - it never leaves this module
     """Why an answer is neither true nor false."""
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 def _truth_of(answer: object, now: datetime) -> Heard:
@@ -77,12 +82,12 @@ def _truth_of(answer: object, now: datetime) -> Heard:
         raise _Unusable(message)
     if answer["status"] == "error":
         said = printable(f"{answer.get('errorType')}: {answer.get('error')}")
-        return Heard(None, reasons.QUERY_FAILED, f"Prometheus answers {said}")
+        return Heard(None, reasons.QUERY_FAILED, "Prometheus answers with an error", said)
     warnings = answer.get("warnings")
     for warning in warnings if isinstance(warnings, list) else ():
         if not str(warning).startswith(_HARMLESS):
-            message = f"the answer may be incomplete, Prometheus says: {printable(str(warning))}"
-            raise _Unusable(message)
+            message = "the answer may be incomplete, Prometheus says"
+            raise _Unusable(message, printable(str(warning)))
     data = answer.get("data")
     values = [_value(sample, now) for sample in _samples(data if isinstance(data, Mapping) else {})]
     return Heard(any(value != 0 for value in values))
@@ -94,8 +99,8 @@ def _samples(data: Mapping[str, Any]) -> Iterable[object]:
         return [result]
     if found == "vector" and isinstance(result, list):
         return [sample.get("value") if isinstance(sample, Mapping) else None for sample in result]
-    message = f"the query gives a {printable(str(found))}; write one that gives an instant vector or a scalar"
-    raise _Unusable(message)
+    message = "write a query that gives an instant vector or a scalar; this one gives"
+    raise _Unusable(message, printable(str(found)))
 
 
 def _value(sample: object, now: datetime) -> float:

@@ -53,12 +53,19 @@ class Heard:
     Attributes:
         active: None when there was none.
         reason: why there was none, as the condition `Ready` says it.
-        message: likewise, for people; the same words for the same fault, since other words would be written to the status.
+        message: likewise, for people; the same words for the same fault.
+        detail: the other side's own words about it, which may be others each time: only the first are told.
     """
 
     active: bool | None
     reason: str = ""
     message: str = ""
+    detail: str = attrs.field(default="", eq=False)
+
+    @property
+    def told(self) -> str:
+        """The message, with the detail."""
+        return f"{self.message}: {self.detail}" if self.detail else self.message
 
 
 @attrs.frozen(kw_only=True)
@@ -90,7 +97,9 @@ def taken_in(before: Reading | None, heard: Heard, at: float) -> Reading:
         if before is not None and before.heard.active is not None and failures <= _UNTOLD:
             return attrs.evolve(before, failures=failures)
         since = before.since if before is not None and before.heard.active is None else at
-        return Reading(heard=heard, since=since, at=at, failures=failures)
+        # The same fault in other words would be another status, at every attempt.
+        said = before.heard if before is not None and before.heard == heard else heard
+        return Reading(heard=said, since=since, at=at, failures=failures)
     lasting = before is not None and before.heard.active is heard.active
     return Reading(heard=heard, since=before.since if before is not None and lasting else at, at=at)
 

@@ -103,11 +103,17 @@ def site(
     control_plane: ControlPlane, prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     product.install(control_plane)
-    # Under the shipped role: it may read Secrets, and write nothing but statuses and Events.
-    control_plane.kubectl("apply", "-k", str(product.ROOT / "deploy" / "providers"))
-    for binding, of in (("clusterrolebinding", "clusterrole"), ("rolebinding", "role")):
+    # Under the shipped roles, and no others.
+    deployed = product.ROOT / "deploy" / "providers"
+    control_plane.kubectl("apply", "-k", str(deployed))
+    control_plane.kubectl("apply", "-f", str(deployed / "prometheus-secrets.yaml"))
+    for binding, of, role in (
+        ("clusterrolebinding", "clusterrole", "5spot-provider"),
+        ("clusterrolebinding", "clusterrole", "5spot-provider-prometheus-secrets"),
+        ("rolebinding", "role", "5spot-provider"),
+    ):
         control_plane.kubectl(
-            *("create", binding, "prometheus-provider", f"--{of}=5spot-provider", f"--user={USER}"),
+            *("create", binding, f"{role}-of-prometheus", f"--{of}={role}", f"--user={USER}"),
             *("-n", SYSTEM_NAMESPACE),
         )
     folder = tmp_path_factory.mktemp("provider")
@@ -158,12 +164,15 @@ def test_while_the_answer_is_the_same_nothing_is_written(site: Site) -> None:
 
 
 def test_a_flip_waits_until_it_has_held(site: Site) -> None:
-    site.ask("patient", **{"for": "3s"})
+    site.ask("patient", **{"for": "1h"})
     first = site.until_ready("patient", active=False)
     site.sit(1)
+    asked = site.server.questions()
     site.ask("hasty")
     site.until_ready("hasty", active=True)
+    wait_until(lambda: site.server.questions() >= asked + 6, seconds=30, what="both are asked", every=0.2)
     assert site.world.get(NAMESPACE, "pss", "patient")["status"] == first
+    site.ask("patient", **{"for": "2s"})
     site.until_ready("patient", active=True)
 
 
@@ -232,6 +241,20 @@ def test_a_certificate_of_another_authority_is_not_believed_until_the_secret_say
 def test_a_name_that_is_not_in_the_certificate_is_not_believed(site: Site) -> None:
     site.ask("name", tls={"caSecretRef": {"name": "ca"}, "serverName": "prometheus.example.com"})
     site.until_failed("name", "QueryFailed", "prometheus.example.com")
+
+
+def test_without_the_right_to_read_secrets_it_says_which_one_it_cannot_read(site: Site) -> None:
+    """The role for that is one of its own, which not every site gives."""
+    binding = "5spot-provider-prometheus-secrets-of-prometheus"
+    saved = site.world.plane.kubectl("get", "clusterrolebinding", binding, "-o", "json")
+    site.world.plane.kubectl("delete", "clusterrolebinding", binding)
+    try:
+        site.secret("unread", site.ca.certificate)
+        site.ask("unread", tls={"caSecretRef": {"name": "unread"}})
+        site.until_failed("unread", "QueryFailed", "spec.tls.caSecretRef: Secret prometheus/unread: ")
+    finally:
+        site.world.plane.kubectl("create", "-f", "-", input=saved)
+    site.until_ready("unread", active=False)
 
 
 def test_a_token_is_taken_from_its_secret_and_a_rotated_one_at_once(site: Site, tmp_path: Path) -> None:

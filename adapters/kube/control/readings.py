@@ -11,8 +11,7 @@ from typing import Final, Protocol
 
 import attrs
 
-from fivespot.adapters.kube.control.secrets import SecretMissing, Secrets
-from fivespot.adapters.kube.errors import ApiError
+from fivespot.adapters.kube.control.secrets import Secrets
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.workqueue import WorkQueue
 from fivespot.adapters.telemetry.metrics import ANSWERED, FAILED, Metrics
@@ -43,11 +42,12 @@ async def ask_nobody(question: Question, *, ca: str | None, token: str | None) -
 
 @attrs.define(kw_only=True, eq=False)
 class _Open:
-    """A question, and what was heard to it."""
+    """A question, and what was heard to it; `used` is what its Secrets said when it was last to be asked."""
 
     namespace: str
     question: Question
     reading: Reading | None = None
+    used: object = None
 
 
 class Readings:
@@ -76,7 +76,7 @@ class Readings:
         self._wanted = asyncio.Event()
         self._queue: WorkQueue[str] = WorkQueue(clock)
         # A token or an authority that has changed is tried at once.
-        self._secrets: Secrets[str] = Secrets(gateway, clock, on_news=self._enqueue, metrics=metrics)
+        self._secrets: Secrets[str] = Secrets(gateway, clock, on_news=self._secret_news, metrics=metrics)
 
     def want(self, key: str, namespace: str, question: Question | None) -> None:
         """Say what a provider asks from now on; nothing, when it is gone. What was heard to another question is forgotten."""
@@ -111,15 +111,18 @@ class Readings:
         self._queue.close()
         await self._secrets.close()
 
-    def _enqueue(self, keys: Iterable[str]) -> None:
+    def _secret_news(self, keys: Iterable[str]) -> None:
         for key in keys:
-            if key in self._open:
+            asked = self._open.get(key)
+            # Whoever annotates a Secret has not given us another token.
+            if asked is not None and self._usable(asked) != asked.used:
                 self._queue.add(key)
 
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None:
             try:
                 await self._look(key)
+                self._queue.forget(key)
             except Exception:  # noqa: BLE001 - one question's surprise must not stop the others
                 _LOG.exception("a question could not be asked", extra={"schedule": key})
                 self._queue.retry(key)
@@ -146,23 +149,34 @@ class Readings:
     async def _heard(self, asked: _Open) -> Heard | None:
         """What came of asking once; None while its Secrets are being read."""
         question = asked.question
-        try:
-            ca = self._text(asked, "spec.tls.caSecretRef", question.ca)
-            token = self._text(asked, "spec.bearerTokenSecretRef", question.token)
-        except FivespotError as error:
-            return Heard(None, reasons.QUERY_FAILED, str(error))
+        asked.used = texts = self._usable(asked)
+        if isinstance(texts, str):
+            return Heard(None, reasons.QUERY_FAILED, texts)
+        ca, token = texts
         if (question.ca is not None and ca is None) or (question.token is not None and token is None):
             return None
-        heard = await self._ask(question, ca=ca, token=token)
+        try:
+            heard = await self._ask(question, ca=ca, token=token)
+        except Exception as error:  # noqa: BLE001 - a surprise is no answer either: what was heard before must not stand for ever
+            _LOG.exception("a question could not be asked", extra={"url": question.url})
+            heard = Heard(None, reasons.QUERY_FAILED, f"it could not be asked ({type(error).__name__})")
         self._metrics.asked(FAILED if heard.active is None else ANSWERED)
         return heard
+
+    def _usable(self, asked: _Open) -> tuple[str | None, str | None] | str:
+        """The authority and the token, None where there is none, or none yet; or why one of them cannot be had."""
+        try:
+            ca = self._text(asked, "spec.tls.caSecretRef", asked.question.ca)
+            return ca, self._text(asked, "spec.bearerTokenSecretRef", asked.question.token)
+        except FivespotError as error:
+            return str(error)
 
     def _text(self, asked: _Open, field: str, reference: SecretKeyReference | None) -> str | None:
         if reference is None:
             return None
         try:
             return self._secrets.text(asked.namespace, reference.name, reference.key)
-        except (SecretMissing, ApiError) as error:
+        except FivespotError as error:
             message = f"{field}: Secret {asked.namespace}/{reference.name}: {error}"
             raise FivespotError(message) from error
 

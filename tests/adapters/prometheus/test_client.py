@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import ssl
+import threading
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ import attrs
 import pytest
 
 from fivespot.adapters.clock import FakeClock
+from fivespot.adapters.network.lookup import LookUp, Names
 from fivespot.adapters.prometheus import Prometheus
 from fivespot.core.provider.question import Heard, Question
 from tests.adapters.kube.scripted import Handler, Reply, Request, scripted
@@ -79,7 +81,7 @@ def test_a_redirect_to_another_host_is_refused_and_nothing_is_sent_there(code: i
             async with scripted(handler) as server:
                 found = await ask(server.url)
             assert (found.active, found.reason) == (None, "AddressRefused")
-            assert beyond.url.removeprefix("http://") in found.message
+            assert beyond.url.removeprefix("http://") in found.told
             assert not beyond.requests
 
     run(scenario())
@@ -152,6 +154,8 @@ def test_a_compressed_answer_is_not_unpacked() -> None:
         (503, "upstream is down", "with status 503, is no JSON"),
         (401, "", "401: does it take the token?"),
         (403, "", "403: does it take the token?"),
+        (400, json.dumps(TRUE), "answers 400, and says nothing that Prometheus would"),
+        (503, "[]", "answers 503, and says nothing that Prometheus would"),
         (404, "", "404: is the url the base of a Prometheus?"),
         (500, "", "500: is the url"),
     ],
@@ -162,7 +166,7 @@ def test_what_a_server_says_instead_of_an_answer_is_told(code: int, body: str, t
 
     found = answered(handler)
     assert found.active is None
-    assert told in found.message
+    assert told in found.told
 
 
 def test_a_connection_that_breaks_is_told_in_the_same_words_each_time() -> None:
@@ -218,6 +222,128 @@ def test_without_permission_nothing_here_is_reached(host: str) -> None:
             found = await ask(f"http://{host}:{port}", allow_local=False)
             assert (found.active, found.reason) == (None, "AddressRefused")
             assert not server.requests
+
+    run(scenario())
+
+
+def resolving(*addresses: str) -> LookUp:
+    """A resolver that knows one answer to everything."""
+
+    async def look_up(_host: str, _port: int) -> tuple[str, ...]:
+        return addresses
+
+    return look_up
+
+
+@pytest.mark.parametrize("addresses", [("127.0.0.1",), ("192.0.2.1", "127.0.0.1"), ("169.254.169.254",)])
+def test_a_harmless_name_is_judged_by_every_address_that_it_stands_for(addresses: tuple[str, ...]) -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler) as server:
+            url = f"http://prometheus.example.com:{server.url.rpartition(':')[2]}"
+            client = Prometheus(FakeClock(NOON), allow_local=False, look_up=resolving(*addresses))
+            found = await client.ask(asking(url), ca=None, token=None)
+            assert (found.active, found.reason) == (None, "AddressRefused")
+            assert not server.requests
+
+    run(scenario())
+
+
+def test_the_connection_goes_to_the_address_that_was_judged_and_the_name_into_the_request(
+    secure: "Secure",
+) -> None:
+    """Nobody but the injected resolver knows the name: whoever looked it up again would find nothing."""
+
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler, secure.context) as server:
+            port = server.url.rpartition(":")[2]
+            client = Prometheus(FakeClock(NOON), allow_local=True, look_up=resolving("127.0.0.1"))
+            question = asking(f"https://prometheus.invalid.:{port}", server_name="localhost")
+            assert await client.ask(question, ca=secure.ca, token=None) == Heard(True)
+            assert server.requests[0].headers["host"] == f"prometheus.invalid.:{port}"
+            found = await client.ask(attrs.evolve(question, server_name=None), ca=secure.ca, token=None)
+            assert "prometheus.invalid'" in found.message, "verified by its name, without the last dot"
+
+    run(scenario())
+
+
+def test_an_address_where_nobody_is_is_passed_over() -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler) as server:
+            url = f"http://prometheus.invalid:{server.url.rpartition(':')[2]}"
+            look_up = resolving("127.0.0.2", "127.0.0.1", "127.0.0.3")
+            client = Prometheus(FakeClock(NOON), allow_local=True, look_up=look_up)
+            assert await client.ask(asking(url), ca=None, token=None) == Heard(True)
+
+    run(scenario())
+
+
+def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would look the name up itself, and connect to whatever it finds."""
+
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler) as proxy, scripted(handler) as server:
+            for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+                monkeypatch.setenv(name, proxy.url)
+            for name in ("NO_PROXY", "no_proxy"):
+                monkeypatch.delenv(name, raising=False)
+            assert await ask(server.url) == Heard(True)
+            assert not proxy.requests
+
+    run(scenario())
+
+
+def test_names_that_nobody_answers_for_keep_no_other_waiting() -> None:
+    """More of them than the event loop has threads for look-ups, and none of them ever ends."""
+
+    async def scenario() -> None:
+        go_on = threading.Event()
+
+        def slow(host: str, _port: int) -> tuple[str, ...]:
+            if host.startswith("mute"):
+                go_on.wait()
+            return ("127.0.0.1",)
+
+        names = Names(slow)
+        mute = [asyncio.ensure_future(names.look_up(f"mute-{number}", 9090)) for number in range(12)]
+        try:
+            assert await names.look_up("good", 9090) == ("127.0.0.1",)
+            assert await asyncio.to_thread(lambda: "others too") == "others too"
+        finally:
+            go_on.set()
+        assert await asyncio.gather(*mute) == [("127.0.0.1",)] * 12
+
+    run(scenario())
+
+
+def test_a_name_that_is_asked_for_by_many_is_looked_up_once() -> None:
+    async def scenario() -> None:
+        asked: list[str] = []
+        go_on = threading.Event()
+
+        def counting(host: str, _port: int) -> tuple[str, ...]:
+            asked.append(host)
+            go_on.wait()
+            return ("127.0.0.1",)
+
+        names = Names(counting)
+        first, second, third = (asyncio.ensure_future(names.look_up("one", 9090)) for _ in range(3))
+        await asyncio.sleep(0)
+        third.cancel()
+        go_on.set()
+        assert await asyncio.gather(first, second) == [("127.0.0.1",)] * 2
+        assert asked == ["one"]
 
     run(scenario())
 
@@ -302,6 +428,65 @@ def test_a_redirect_never_leads_from_https_to_http(secure: Secure) -> None:
                 found = await ask(server.url, ca=secure.ca, token="t")
             assert found.reason == "AddressRefused"
             assert not beyond.requests
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "ca", ["", "\n", "hello", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "ü"]
+)
+def test_an_authority_that_is_none_trusts_nobody(secure: Secure, ca: str) -> None:
+    """An empty one least of all: to OpenSSL it stands for everybody who is publicly known."""
+
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler, secure.context) as server:
+            found = await ask(server.url, ca=ca, token="t")
+            assert "spec.tls.caSecretRef" in found.message
+            assert not server.requests
+
+    run(scenario())
+
+
+def test_what_stands_around_a_certificate_is_for_people(secure: Secure) -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler, secure.context) as server:
+            assert await ask(server.url, ca=f"# Ämter\n{secure.ca}\n# Ende") == Heard(True)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("name", [".example.com", "a\0b", "x" * 300])
+def test_a_name_that_no_certificate_can_have_is_told(secure: Secure, name: str) -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler, secure.context) as server:
+            client = Prometheus(FakeClock(NOON), allow_local=True)
+            found = await client.ask(asking(server.url, server_name=name), ca=secure.ca, token=None)
+            assert (found.active, found.reason) == (None, "QueryFailed")
+
+    run(scenario())
+
+
+def test_a_host_in_any_script_is_asked_by_its_name_in_ascii() -> None:
+    async def scenario() -> None:
+        async def handler(_: Request, reply: Reply) -> None:
+            await reply.json(TRUE)
+
+        async with scripted(handler) as server:
+            port = server.url.rpartition(":")[2]
+            client = Prometheus(FakeClock(NOON), allow_local=True, look_up=resolving("127.0.0.1"))
+            assert await client.ask(asking(f"http://bücher.invalid:{port}"), ca=None, token=None) == Heard(
+                True
+            )
+            assert server.requests[0].headers["host"] == f"xn--bcher-kva.invalid:{port}"
 
     run(scenario())
 

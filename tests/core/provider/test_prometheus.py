@@ -13,7 +13,7 @@ from fivespot.core.errors import InvalidSpec
 from fivespot.core.provider.answer import Alone
 from fivespot.core.provider.prometheus import Queried, read_prometheus, truth_of
 from fivespot.core.provider.publish import Publication, publish
-from fivespot.core.provider.question import Heard, Question, Reading
+from fivespot.core.provider.question import Heard, Question, Reading, taken_in
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 AT = NOW.timestamp()
@@ -59,9 +59,9 @@ def test_a_query_is_true_when_any_sample_is_not_zero(answer: object, active: boo
         (vector(sample("NaN")), "NaN"),
         (vector(sample("1"), sample("NaN")), "NaN"),
         (success("scalar", [AT, "NaN"]), "NaN"),
-        (success("matrix", []), "gives a matrix"),
-        (success("string", [AT, "1"]), "gives a string"),
-        (success("vector", {}), "gives a vector"),
+        (success("matrix", []), "gives: matrix"),
+        (success("string", [AT, "1"]), "gives: string"),
+        (success("vector", {}), "gives: vector"),
         (success("scalar", None), "no number"),
         (vector({"metric": {}, "histogram": [AT, {}]}), "no number"),
         (vector(sample("one")), "no number"),
@@ -71,8 +71,8 @@ def test_a_query_is_true_when_any_sample_is_not_zero(answer: object, active: boo
         (vector(sample("1", at=AT + 301)), "300 s off"),
         (vector(sample("1", at=float("nan"))), "300 s off"),
         (success("vector", [], warnings=["a store did not answer"]), "a store did not answer"),
-        ({"status": "success"}, "gives a None"),
-        ({"status": "success", "data": []}, "gives a None"),
+        ({"status": "success"}, "gives: None"),
+        ({"status": "success", "data": []}, "gives: None"),
         ({"status": "maybe"}, "no answer of Prometheus"),
         ({}, "no answer of Prometheus"),
         ([], "no answer of Prometheus"),
@@ -83,14 +83,24 @@ def test_a_query_is_true_when_any_sample_is_not_zero(answer: object, active: boo
 def test_what_is_neither_true_nor_false_is_no_answer(answer: object, told: str) -> None:
     found = truth_of(answer, NOW)
     assert (found.active, found.reason) == (None, reasons.QUERY_UNUSABLE)
-    assert told in found.message
+    assert told in found.told
 
 
 def test_an_error_is_told_in_the_words_of_prometheus_and_not_too_many_of_them() -> None:
     found = truth_of({"status": "error", "errorType": "bad_data", "error": "no\nquery" + "x" * 1000}, NOW)
     assert (found.active, found.reason) == (None, reasons.QUERY_FAILED)
-    assert found.message.startswith("Prometheus answers bad_data: no query")
-    assert len(found.message) < 400
+    assert found.told.startswith("Prometheus answers with an error: bad_data: no query")
+    assert len(found.told) < 400
+
+
+def test_a_fault_that_is_worded_anew_each_time_is_the_same_fault() -> None:
+    """Else each attempt would be another status, and wake every machine on it."""
+    first, second = (
+        truth_of({"status": "error", "errorType": "internal", "error": f"from port {port}"}, NOW)
+        for port in (40_001, 40_002)
+    )
+    known = taken_in(taken_in(None, first, 0.0), second, 1.0)
+    assert known.heard.told == "Prometheus answers with an error: internal: from port 40001"
 
 
 json = st.recursive(

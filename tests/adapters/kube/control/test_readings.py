@@ -9,12 +9,15 @@ from typing import Any
 
 import attrs
 
+from fivespot.adapters.kube.control.providers import ProviderController
 from fivespot.adapters.kube.control.readings import Readings
 from fivespot.adapters.telemetry.metrics import Metrics
 from fivespot.core.api.scheduled_machine import SecretKeyReference
+from fivespot.core.provider.kinds import BY_KIND
 from fivespot.core.provider.question import Heard, Question, Reading
+from tests import builders
 from tests.fakeapi import FakeApi, fake_api
-from tests.faults.setting import HandClock, gateway_to, run
+from tests.faults.setting import NOON, HandClock, gateway_to, install, run
 
 YES, NO = Heard(True), Heard(False)
 OUT = Heard(None, "QueryFailed", "no connection")
@@ -33,9 +36,12 @@ class Source:
     came: "asyncio.Queue[tuple[str, str | None]]" = attrs.field(factory=asyncio.Queue)
     silent: set[str] = attrs.field(factory=set)
     go_on: asyncio.Event = attrs.field(factory=asyncio.Event)
+    breaks: bool = False
 
     async def __call__(self, question: Question, *, ca: str | None, token: str | None) -> Heard:
         self.came.put_nowait((question.query, token))
+        if self.breaks:
+            raise LookupError(question.query)
         if question.query in self.silent:
             await self.go_on.wait()
             return OUT
@@ -69,7 +75,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(*, leading: bool = True) -> AsyncIterator[World]:
+async def world() -> AsyncIterator[World]:
     clock, source = HandClock(), Source()
     told: asyncio.Queue[str] = asyncio.Queue()
 
@@ -80,13 +86,12 @@ async def world(*, leading: bool = True) -> AsyncIterator[World]:
     async with fake_api() as api, gateway_to(api) as gateway:
         api.create("v1", "namespaces", {"metadata": {"name": "ns"}})
         readings = Readings(gateway, clock, source, on_news=news, metrics=Metrics(), random=Random(0))
-        asking = asyncio.ensure_future(readings.run()) if leading else None
+        asking = asyncio.ensure_future(readings.run())
         try:
             yield World(readings, source, clock, api, told)
         finally:
-            if asking is not None:
-                asking.cancel()
-                await asyncio.gather(asking, return_exceptions=True)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
             await readings.close()
 
 
@@ -153,13 +158,62 @@ def test_a_host_that_swallows_questions_keeps_no_other_waiting() -> None:
     run(scenario())
 
 
-def test_a_standby_asks_nobody() -> None:
+def test_a_standby_asks_nobody_until_it_leads() -> None:
+    """Through the whole controller, which sees the object long before."""
+
     async def scenario() -> None:
-        async with world(leading=False) as here:
+        source, won = Source(), asyncio.Event()
+        async with fake_api() as api, gateway_to(api) as gateway:
+            install(api)
+            made, kind = builders.prometheus(), BY_KIND["PrometheusSpotSchedule"]
+            api.create(made["apiVersion"], kind.kind.plural, made, "ns")
+            controller = ProviderController(gateway, HandClock(), kind, clock_trusted_from=NOON, ask=source)
+            running = asyncio.ensure_future(controller.run(won.wait))
+            while not controller._known:  # noqa: ASYNC110 - a standby tells nobody what it sees
+                await asyncio.sleep(0.001)
+            assert source.came.empty()
+            won.set()
+            await source.came.get()
+            controller.stop()
+            await running
+
+    run(scenario())
+
+
+def test_whatever_goes_wrong_with_asking_is_no_answer() -> None:
+    """What was heard before must not stand for ever."""
+
+    async def scenario() -> None:
+        async with world() as here:
             here.readings.want("ns/a", "ns", asked())
-            here.clock.advance(60)
-            for _ in range(100):
-                await asyncio.sleep(0)
+            await here.told.get()
+            await here.until_asked()
+            here.source.breaks = True
+            await here.next_asked(33)
+            await here.next_asked(1)
+            assert await here.told.get() == "ns/a"
+            found = here.readings.of("ns/a")
+            assert found is not None
+            assert found.heard.active is None
+            assert "LookupError" in found.heard.message
+
+    run(scenario())
+
+
+def test_a_secret_that_says_the_same_as_before_is_no_reason_to_ask() -> None:
+    async def scenario() -> None:
+        async with world() as here:
+            here.put("first")
+            here.readings.want("ns/a", "ns", asked(token=TOKEN))
+            await here.until_asked()
+            store = here.api.world.store
+            for number in range(5):
+                found = store.get("secrets", ("ns", "token"))
+                assert found is not None
+                metadata = {**found["metadata"], "annotations": {"n": str(number)}}
+                store.put("secrets", ("ns", "token"), {**found, "metadata": metadata})
+            here.put("second")
+            assert await here.until_asked() == [("up", "second")]
             assert here.source.came.empty()
 
     run(scenario())
