@@ -1,38 +1,27 @@
 """Every golden vector: instants, whole years, real exchanges."""
 
 import hashlib
-import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fivespot.core.instant import format_instant, parse_instant, seconds
-from fivespot.core.schedule import CAPITAL_MARKETS, TIME_BASED, Schedule, compile_schedule
+from fivespot.core.schedule import CAPITAL_MARKETS, Schedule, compile_schedule
 from fivespot.core.zones import tzdata_version
 from tests.core.schedule import oracle
+from tests.vectors import HORIZON, RELEASE, instants, kind_of, rows
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 # With room for the local readings of any zone.
 FIRST, LAST = datetime(1, 1, 3, tzinfo=UTC), datetime(9999, 12, 29, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
-HORIZON = timedelta(days=400)
-"""How far the vectors' author looked: null means none within it."""
-RELEASE = "2026f"
-"""The tzdata release of the vectors that depend on one."""
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def compiled(spec: dict[str, Any]) -> Schedule:
-    markets = "sessions" in spec or "earlyCloses" in spec
-    return compile_schedule(CAPITAL_MARKETS if markets else TIME_BASED, spec)
+    return compile_schedule(kind_of(spec), spec)
 
 
-VECTORS = [row for name in ("time_based", "capital_markets", "exact_proposal") for row in rows(name)]
+VECTORS = instants()
 
 
 @pytest.mark.parametrize("row", VECTORS, ids=lambda row: row["id"])
