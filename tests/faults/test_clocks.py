@@ -1,90 +1,13 @@
 """Clocks that are set, and machines that sleep: appointments are kept by the wall clock, pauses by the other one."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fivespot.adapters.kube.control.providers import ProviderController
-from fivespot.adapters.kube.resources import Object
-from fivespot.core.provider.kinds import BY_KIND
-from tests import builders
-from tests.fakeapi import FakeApi, fake_api
 from tests.fakeapi.faults import Answer, CutStream
-from tests.faults.setting import NAMESPACE, HandClock, gateway_to, install, run, until_open
-from tests.faults.site import CAPI, MACHINES, SCHEDULES, site
-
-HOUR = 3600.0
-MORNING = datetime(2026, 3, 2, 11, 30, tzinfo=UTC)
-
-
-@dataclass
-class Publishing:
-    """A schedule that is open from 12:00 to 14:00, and the controller that says so."""
-
-    server: FakeApi
-    clock: HandClock
-
-    def status(self) -> Object:
-        found = self.server.world.store.get(SCHEDULES, (NAMESPACE, "noon"))
-        assert found is not None
-        return found.get("status") or {}
-
-    def answer(self) -> bool | None:
-        return self.status().get("active")
-
-    async def says(self, answer: bool | None) -> None:
-        """Wait until it does; the clock stands still."""
-        async with asyncio.timeout(5):
-            while self.answer() is not answer:  # noqa: ASYNC110 - told by nothing else
-                await asyncio.sleep(0.001)
-
-    async def until_it_expects(self, transition: str) -> None:
-        """Wait until it says that the answer changes then; the clock stands still."""
-        async with asyncio.timeout(5):
-            while self.status().get("nextTransitionTime") != transition:  # noqa: ASYNC110 - as above
-                await asyncio.sleep(0.001)
-
-    async def goes_on_saying(self, answer: bool) -> None:
-        """Whatever was about to happen has happened, and it says the same."""
-        writes = len(self.server.writes)
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert self.answer() is answer
-        # The Event about the last change comes when it comes.
-        assert [entry for entry in self.server.writes[writes:] if entry.asked.resource != "events"] == []
-
-
-@asynccontextmanager
-async def publishing() -> AsyncIterator[Publishing]:
-    clock = HandClock(MORNING)
-    async with fake_api(now=clock.now) as server, gateway_to(server) as gateway:
-        install(server)
-        body = builders.provider(
-            "TimeBasedSpotSchedule", "noon", hoursOfDay=["12-13"], daysOfWeek=["mon-sun"]
-        )
-        group = "spotschedules.5spot.finos.org/v1alpha1"
-        server.create(group, "timebasedspotschedules", body, NAMESPACE)
-        controller = ProviderController(
-            gateway, clock, BY_KIND["TimeBasedSpotSchedule"], clock_trusted_from=MORNING - timedelta(days=1)
-        )
-        working = asyncio.ensure_future(controller.run(_at_once))
-        here = Publishing(server, clock)
-        try:
-            await here.says(answer=False)
-            await until_open(server, "timebasedspotschedules")
-            yield here
-        finally:
-            assert not working.done()
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
-
-
-async def _at_once() -> None:
-    return
+from tests.faults.publishing import HOUR, publishing
+from tests.faults.setting import run, until_open
+from tests.faults.site import CAPI, MACHINES, site
 
 
 def test_an_appointment_comes_at_its_time() -> None:
@@ -163,7 +86,7 @@ def test_a_schedule_whose_publication_is_throttled_is_published_when_the_server_
             throttling = here.server.faults.add(refused, verb="patch")
             here.clock.advance(1800)
             await throttling.hit()
-            await here.clock.asleep()
+            await here.until(lambda: 20 in here.clock.pauses)
             here.clock.advance(19)
             await here.goes_on_saying(answer=False)
             here.clock.advance(11)

@@ -13,10 +13,11 @@ from typing import Final
 
 import attrs
 
+from fivespot.adapters.clock import SetBack
 from fivespot.adapters.kube.control.members import MemberWatches
 from fivespot.adapters.kube.control.readings import Ask, Readings, ask_nobody
 from fivespot.adapters.kube.control.watches import Stream, Watches
-from fivespot.adapters.kube.errors import ApiError, Conflict, LeadershipLost, NotFound
+from fivespot.adapters.kube.errors import ApiError, Conflict, LeadershipLost, NotFound, Unavailable
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.recorder import EventRecorder
 from fivespot.adapters.kube.resources import Object, Resource
@@ -34,7 +35,7 @@ from fivespot.core.names import PROVIDER_FIELD_MANAGER
 from fivespot.core.ports import Clock
 from fivespot.core.provider.answer import Logic
 from fivespot.core.provider.kinds import ProviderKind
-from fivespot.core.provider.publish import publish, stored_status
+from fivespot.core.provider.publish import Publication, publish, stored_status
 from fivespot.core.provider.question import Question
 
 _LOG: Final = logging.getLogger(__name__)
@@ -85,6 +86,7 @@ class ProviderController:
         self._gateway = gateway
         self._metrics = metrics or Metrics()
         self._clock = clock
+        self._asked = SetBack(clock)
         self._kind = kind
         self._logic_of = of.read
         self._trusted_from = clock_trusted_from
@@ -93,6 +95,8 @@ class ProviderController:
             clock, waited=lambda seconds: self._metrics.waited(kind.name, seconds)
         )
         self._known: dict[str, _Known] = {}
+        # Writes whose answer was lost, and what stood there before.
+        self._unheard: dict[str, tuple[ProviderStatus, Publication]] = {}
         self._stream = Stream(group=kind.group, kind=kind.name, version=kind.version, read=self._read)
         self._watches = Watches(
             gateway,
@@ -129,11 +133,11 @@ class ProviderController:
         try:
             await won()
             # Whatever was seen meanwhile was somebody else's to publish; now it is ours.
-            for key in self._known:
-                self._queue.add(key, low=True)
+            self._ask_all()
             async with asyncio.TaskGroup() as group:
                 telling = group.create_task(self._events.run(), name="events")
                 asking = group.create_task(self._readings.run(), name="questions")
+                looking = group.create_task(self._look_back(), name="clock")
                 workers = [
                     group.create_task(self._work(resource), name=f"{self._kind.name} worker {number}")
                     for number in range(self._workers)
@@ -142,6 +146,7 @@ class ProviderController:
                 asking.cancel()
                 await self._events.published()
                 telling.cancel()
+                looking.cancel()
         finally:
             await self._watches.close()
             await self._members.close()
@@ -161,6 +166,17 @@ class ProviderController:
         """Take no more work: `run` returns when what is in hand is done."""
         self._queue.close()
 
+    async def _look_back(self) -> None:
+        """Ask all of them again when the wall clock has been set back."""
+        while True:
+            await self._asked.happened()
+            _LOG.warning("the clock was set back", extra={"kind": self._kind.name})
+            self._ask_all()
+
+    def _ask_all(self) -> None:
+        for key in self._known:
+            self._queue.add(key, low=True)
+
     def _enqueue(self, keys: Iterable[str]) -> None:
         for key in keys:
             if key in self._known:
@@ -179,6 +195,7 @@ class ProviderController:
         self._readings.want(key, of[0], new.question if new is not None else None)
         if new is None:
             self._known.pop(key, None)
+            self._unheard.pop(key, None)
             self._queue.forget(key)
             # prometheus-client knows no object that has none.
             with contextlib.suppress(KeyError):
@@ -248,12 +265,15 @@ class ProviderController:
             self._queue.add_at(key, self._clock.monotonic() + _PATIENCE)
             return
         stored, meta = known.status, known.metadata
+        if (unheard := self._unheard.get(key)) is not None and unheard[1].status == stored:
+            # It was done all the same.
+            self._tell(key, meta, *self._unheard.pop(key))
         made = publish(
             known.logic,
             self._members.of(meta.namespace),
             meta.generation,
             stored,
-            self._clock.now(),
+            self._asked.now(),
             reading=self._readings.of(key),
             clock_trusted_from=self._trusted_from,
         )
@@ -262,24 +282,34 @@ class ProviderController:
                 "metadata": {"resourceVersion": meta.resource_version},
                 "status": encode(made.status, nulls=True),
             }
-            body = await self._gateway.merge_patch(
-                resource,
-                meta.namespace,
-                meta.name,
-                patch,
-                subresource="status",
-                field_manager=PROVIDER_FIELD_MANAGER,
-            )
+            try:
+                body = await self._gateway.merge_patch(
+                    resource,
+                    meta.namespace,
+                    meta.name,
+                    patch,
+                    subresource="status",
+                    field_manager=PROVIDER_FIELD_MANAGER,
+                )
+            except Unavailable as error:
+                if error.outcome_unknown:
+                    self._unheard[key] = (stored, made)
+                raise
+            self._unheard.pop(key, None)
             self._watches.feed(self._stream, body)
-            for event in made.events:
-                self._events.record(meta, self._kind.api_version, self._kind.name, event)
-            if made.status.active is not stored.active:
-                if stored.active is not None and made.status.active is not None:
-                    self._transitions.labels(meta.namespace, meta.name).inc()
-                answer = "active" if made.status.active else "inactive"
-                _LOG.info("%s", answer, extra={"kind": self._kind.name, "schedule": key})
+            self._tell(key, meta, stored, made)
         if made.wake_at is not None:
             self._queue.add_at(key, made.wake_at)
+
+    def _tell(self, key: str, meta: Metadata, stored: ProviderStatus, made: Publication) -> None:
+        """What people hear of a status that is written, and of the one before."""
+        for event in made.events:
+            self._events.record(meta, self._kind.api_version, self._kind.name, event)
+        if made.status.active is not stored.active:
+            if stored.active is not None and made.status.active is not None:
+                self._transitions.labels(meta.namespace, meta.name).inc()
+            answer = "active" if made.status.active else "inactive"
+            _LOG.info("%s", answer, extra={"kind": self._kind.name, "schedule": key})
 
 
 def _metric_name(kind: Kind) -> str:
