@@ -223,10 +223,12 @@ def _overrides(fields: Mapping[str, object]) -> tuple[Override, ...]:
 def _override(entry: object, field: str) -> Override:
     override = mapping(entry, field, ("dates", "name", "windows", "open", "close"))
     named = override.get("name", "")
+    listed = _required(override, field, "dates", '["2026-12-24"]')
+    days = tuple(dates(listed, at(field, "dates"), bounds.MAX_DATES))
+    if not days:
+        refuse(at(field, "dates"), listed, 'write at least one date, such as ["2026-12-24"]')
     return Override(
-        dates=tuple(
-            dates(_required(override, field, "dates", '["2026-12-24"]'), at(field, "dates"), bounds.MAX_DATES)
-        ),
+        dates=days,
         name=text(named, at(field, "name"), bounds.MAX_NAME_LENGTH, '"half day"'),
         windows=_windows(override, field, bounds.MAX_OVERRIDE_WINDOWS, _OVERRIDE_WINDOW),
         opens=grammar.start_time(override["open"], at(field, "open")) if "open" in override else None,

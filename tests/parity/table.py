@@ -4,6 +4,16 @@
 can refuse says which, and why.
 """
 
+from fivespot.core.provider.kinds import BY_KIND
 from tests.parity import machines, providers, schedules
 
 ROWS = (*machines.ROWS, *schedules.ROWS, *providers.ROWS)
+
+BROKEN = tuple(
+    row
+    for row in ROWS
+    if row.kind in BY_KIND and row.refused_by("ours") and isinstance(row.document.get("spec"), dict)
+    # Of metadata the controller of a provider reads nothing.
+    if str(row.refused_at).startswith("spec")
+)
+"""Those whose spec the controller of a provider has to refuse, should a server have let it in."""
