@@ -43,6 +43,11 @@ class Publishing:
     def answer(self) -> bool | None:
         return self.status().get("active")
 
+    def ready(self) -> tuple[str, str]:
+        """The status and the reason of the condition `Ready`."""
+        (found,) = self.status()["conditions"]
+        return found["status"], found["reason"]
+
     def edit(self, *hours: str) -> None:
         """Other hours, as a person writes them: another generation."""
         found = self.schedule()

@@ -76,6 +76,38 @@ class Told:
         )
 
 
+class Kept:
+    """The objects of some resources as watches tell them, by plural and name, and a way to wait for what they say."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], Object] = {}
+        self._news = asyncio.Event()
+
+    def reflector(self, gateway: Gateway, resource: Resource, namespace: str) -> Reflector[Object]:
+        """A reflector that fills this."""
+
+        def change(key: Key, _: Object | None, new: Object | None) -> None:
+            if new is None:
+                self.objects.pop((resource.plural, key[1]), None)
+            else:
+                self.objects[resource.plural, key[1]] = new
+            self._news.set()
+
+        return Reflector(
+            gateway, resource, clock=SystemClock(), read=whole, on_change=change, namespace=namespace
+        )
+
+    async def until(
+        self, resource: Resource, name: str, check: Callable[[Object], object], seconds: float = 60
+    ) -> Object:
+        """The object, once it is there and `check` says yes."""
+        async with asyncio.timeout(seconds):
+            while not (found := self.objects.get((resource.plural, name))) or not check(found):
+                self._news.clear()
+                await self._news.wait()
+        return found
+
+
 @asynccontextmanager
 async def running(*reflectors: Reflector[Object]) -> AsyncIterator[None]:
     """Reflectors at work, and synced; one that ends by itself is a failure."""

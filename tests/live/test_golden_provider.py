@@ -13,18 +13,17 @@ from typing import Any
 import attrs
 import pytest
 
-from fivespot.adapters.clock import SystemClock
 from fivespot.adapters.kube.control.providers import ProviderController
 from fivespot.adapters.kube.gateway import Gateway
-from fivespot.adapters.kube.reflector import Reflector
 from fivespot.adapters.kube.resources import NAMESPACES, Object, Resource
-from fivespot.adapters.kube.watching import Key, version_of, whole
+from fivespot.adapters.kube.watching import version_of
 from fivespot.core.instant import format_instant, parse_instant
 from fivespot.core.provider.kinds import BY_KIND
 from fivespot.core.schedule import KINDS
 from tests.controlplane.controlplane import ControlPlane
 from tests.core.schedule import oracle
 from tests.live import product
+from tests.live.following import Kept
 from tests.live.walking import SECOND, Moment, SetClock, Walk, walks
 
 NAMESPACE, USER = "golden", "test:golden"
@@ -53,26 +52,8 @@ class Stage:
     gateway: Gateway
     clock: SetClock
     resources: dict[str, Resource]
-    seen: dict[Key, Object] = attrs.field(factory=dict)
+    kept: Kept = attrs.field(factory=Kept)
     written: Counter[str] = attrs.field(factory=Counter)
-    _news: asyncio.Event = attrs.field(factory=asyncio.Event)
-
-    def change(self, key: Key, _: Object | None, new: Object | None) -> None:
-        """What the watch tells."""
-        if new is None:
-            self.seen.pop(key, None)
-        else:
-            self.seen[key] = new
-        self._news.set()
-
-    async def published(self, name: str, after: str) -> Object:
-        """The object once its status is another than in that version."""
-        key = (NAMESPACE, name)
-        async with asyncio.timeout(30):
-            while not (found := self.seen.get(key, {})).get("status") or version_of(found) == after:
-                self._news.clear()
-                await self._news.wait()
-        return found
 
     async def at_rest(self, walk: Walk) -> Object:
         """The object as the server has it, when whoever was woken has had a turn."""
@@ -93,21 +74,13 @@ async def stage(plane: ControlPlane) -> AsyncIterator[Stage]:
         kinds = [BY_KIND[kind] for kind in KINDS]
         resources = {of.kind.name: await admin.resolve(of.kind.group, of.kind.name) for of in kinds}
         here = Stage(admin, clock, resources)
-        watching = [
-            Reflector(
-                admin,
-                resource,
-                clock=SystemClock(),
-                read=whole,
-                namespace=NAMESPACE,
-                on_change=here.change,
-            )
-            for resource in resources.values()
-        ]
         first = datetime.min.replace(tzinfo=UTC)
         controllers = [ProviderController(gateway, clock, of, clock_trusted_from=first) for of in kinds]
         tasks = [
-            *(asyncio.ensure_future(reflector.run()) for reflector in watching),
+            *(
+                asyncio.ensure_future(here.kept.reflector(admin, r, NAMESPACE).run())
+                for r in resources.values()
+            ),
             *(asyncio.ensure_future(controller.run(_at_once)) for controller in controllers),
         ]
         try:
@@ -150,7 +123,12 @@ async def walked(here: Stage, walk: Walk) -> None:
                 f"written at {moment.at}, between boundaries"
             )
             continue
-        before, body = status, await here.published(walk.name, version)
+        before, old = status, version
+        body = await here.kept.until(
+            here.resources[walk.kind],
+            walk.name,
+            lambda found, old=old: found.get("status") and version_of(found) != old,  # type: ignore[misc]
+        )
         version, status = version_of(body), body["status"]
         here.written[walk.name] += 1
         _right(walk, moment, before, status)
