@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Final
 
@@ -35,7 +35,9 @@ _NAME_LENGTH: Final = 220
 class _Write:
     occurrence: Occurrence
     what: Create | Extend
-    body: Object
+    about: Metadata
+    api_version: str
+    kind: str
     at: datetime
 
 
@@ -47,6 +49,8 @@ class EventRecorder:
         clock: `now` for what they say, `monotonic` for how often.
         controller: who reports, as a field manager is called.
         on_dropped: called when an event is one too many.
+        turn: awaited before each is published: what it tells of may go on, and comes first.
+        waiting: so many may wait.
 
     Attributes:
         dropped: how many did not fit into the queue, or were too many about one object.
@@ -59,11 +63,14 @@ class EventRecorder:
         controller: str,
         *,
         on_dropped: Callable[[], None] | None = None,
+        turn: Callable[[], Awaitable[object]] | None = None,
+        waiting: int = _WAITING,
     ) -> None:
         self._gateway = gateway
         self._clock = clock
         self._controller = controller
-        self._queue: asyncio.Queue[_Write] = asyncio.Queue(_WAITING)
+        self._queue: asyncio.Queue[_Write] = asyncio.Queue(waiting)
+        self._turn = turn
         self._correlator = Correlator()
         self._on_dropped = on_dropped or (lambda: None)
         self.dropped = 0
@@ -81,10 +88,16 @@ class EventRecorder:
         if what is None:
             self._drop()
             return
-        at = self._clock.now()
-        body = self._body(about, api_version, kind, occurrence, what.name, at)
+        write = _Write(
+            occurrence=occurrence,
+            what=what,
+            about=about,
+            api_version=api_version,
+            kind=kind,
+            at=self._clock.now(),
+        )
         try:
-            self._queue.put_nowait(_Write(occurrence=occurrence, what=what, body=body, at=at))
+            self._queue.put_nowait(write)
         except asyncio.QueueFull:
             self._drop()
             self._correlator.lost(occurrence)
@@ -105,6 +118,8 @@ class EventRecorder:
         """
         while True:
             write = await self._queue.get()
+            if self._turn is not None:
+                await self._turn()
             try:
                 await self._publish(write)
             except LeadershipLost:
@@ -118,7 +133,8 @@ class EventRecorder:
             self._queue.task_done()
 
     async def _publish(self, write: _Write) -> None:
-        namespace = write.body["metadata"]["namespace"]
+        body = self._body(write)
+        namespace = body["metadata"]["namespace"]
         series = {"count": write.what.count, "lastObservedTime": _micro(write.at)}
         if isinstance(write.what, Extend):
             try:
@@ -131,18 +147,18 @@ class EventRecorder:
             else:
                 return
         # A series begins with two.
-        body = write.body | ({"series": series} if write.what.count > 1 else {})
+        if write.what.count > 1:
+            body["series"] = series
         await self._gateway.create(EVENTS, namespace, body, field_manager=self._controller)
 
-    def _body(
-        self, about: Metadata, api_version: str, kind: str, said: Occurrence, name: str, at: datetime
-    ) -> Object:
+    def _body(self, write: _Write) -> Object:
+        said, about = write.occurrence, write.about
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             # The Events of a cluster-wide object are in this namespace (client-go).
-            "metadata": {"name": name, "namespace": about.namespace or "default"},
-            "eventTime": _micro(at),
+            "metadata": {"name": write.what.name, "namespace": about.namespace or "default"},
+            "eventTime": _micro(write.at),
             "reportingController": self._controller,
             "reportingInstance": _cut(socket.gethostname(), _INSTANCE_BYTES),
             "action": said.reason,
@@ -150,8 +166,8 @@ class EventRecorder:
             "type": said.type,
             "note": said.note,
             "regarding": {
-                "apiVersion": api_version,
-                "kind": kind,
+                "apiVersion": write.api_version,
+                "kind": write.kind,
                 "namespace": about.namespace,
                 "name": about.name,
                 "uid": about.uid,

@@ -43,6 +43,7 @@ class WorkQueue(Generic[K]):
         # One worker at a time watches the clock and the news; the others wait for their turn, in order.
         self._turn = asyncio.Lock()
         self._closed = False
+        self._drained = asyncio.Event()
 
     def __len__(self) -> int:
         """Keys that wait for a worker."""
@@ -98,6 +99,13 @@ class WorkQueue(Generic[K]):
         """Hand out no more keys: whoever waits for one, or asks for the next, gets None."""
         self._closed = True
         self._news.set()
+        self._drained.set()
+
+    async def quiet(self) -> None:
+        """Return once no key waits for a worker: for what is worth less than the work. At once when the queue is closed."""
+        while len(self._queue) and not self._closed:
+            self._drained.clear()
+            await self._drained.wait()
 
     async def get(self) -> K | None:
         """The next key; nobody else gets it before `done`. None once the queue is closed."""
@@ -107,6 +115,8 @@ class WorkQueue(Generic[K]):
                 if (key := self._queue.take(now, self._clock.now())) is not None:
                     # A key that has come due was looked at as soon as there was a worker for it.
                     self._waited(now - self._since.pop(key, now))
+                    if not len(self._queue):
+                        self._drained.set()
                     return key
                 await self._wait()
             return None

@@ -48,6 +48,11 @@ class Publishing:
         (found,) = self.status()["conditions"]
         return found["status"], found["reason"]
 
+    def copy(self, name: str) -> None:
+        """Another schedule with the same hours."""
+        body = builders.provider("TimeBasedSpotSchedule", name, **self.schedule()["spec"])
+        self.server.create(body["apiVersion"], "timebasedspotschedules", body, NAMESPACE)
+
     def edit(self, *hours: str) -> None:
         """Other hours, as a person writes them: another generation."""
         found = self.schedule()

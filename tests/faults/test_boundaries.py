@@ -9,6 +9,7 @@ from tests.faults.publishing import DAY, HOUR, MINUTE, SECOND, Publishing, publi
 from tests.faults.setting import run
 
 TO_NOON = 30 * MINUTE
+WORKERS = 8
 
 
 async def _rests(here: Publishing, answer: bool, *, since: str, then: str, told: list[str]) -> None:
@@ -241,5 +242,23 @@ def test_a_clock_from_before_the_build_is_no_answer_moves_nothing_and_recovers_w
                 then="2026-03-02T14:00:00Z",
                 told=["WindowOpened", "ClockUntrusted"],
             )
+
+    run(scenario())
+
+
+def test_of_many_boundaries_in_one_second_every_status_is_written_before_people_are_told() -> None:
+    """But for those that are being written when the first Event is: a consumer waits for the one, nobody for the other."""
+
+    async def scenario() -> None:
+        async with publishing() as here:
+            for number in range(40):
+                here.copy(f"copy-{number}")
+            await here.until(lambda: len(here.written()) == 41)
+            begun = len(here.server.writes)
+            here.clock.advance(TO_NOON)
+            await here.until(lambda: len(here.told()) == 41)
+            order = [entry.asked.subresource == "status" for entry in here.server.writes[begun:]]
+            assert sum(order) == 41
+            assert sum(order[: order.index(False)]) >= 41 - WORKERS
 
     run(scenario())

@@ -146,3 +146,28 @@ def test_a_failed_key_comes_back_later_each_time() -> None:
             queue.add("a")
 
     run(scenario())
+
+
+def test_what_is_worth_less_than_the_work_waits_until_no_key_does_or_the_queue_is_closed() -> None:
+    async def scenario() -> None:
+        time = clock()
+        queue: WorkQueue[str] = WorkQueue(time)
+        await queue.quiet()
+        queue.add("b", low=True)
+        # What is due is known when somebody looks.
+        queue.add_at("a", 1.0)
+        time.advance(1)
+        waiting = asyncio.create_task(queue.quiet())
+        assert await queue.get() == "a"
+        await settle()
+        assert not waiting.done()
+        assert await queue.get() == "b"
+        await waiting
+        queue.add("c")
+        waiting = asyncio.create_task(queue.quiet())
+        await settle()
+        assert not waiting.done()
+        queue.close()
+        await waiting
+
+    run(scenario())
