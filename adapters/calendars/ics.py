@@ -1,12 +1,18 @@
 """Events out of iCalendar files (RFC 5545), recurrences expanded by the packages that the extra `5spot[ical]` brings."""
 
+import re
+import warnings
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from fivespot.core.calendar.events import CalendarEvent
 from fivespot.core.errors import FivespotError, InvalidSpec
+
+_FOLD: Final = re.compile(rb"\r?\n[ \t]")
+"""A long line goes on after this (RFC 5545, section 3.1), in the middle of a character if need be: so before it is text."""
 
 
 class NoICalendar(FivespotError):  # noqa: N818 - a fact about the installation
@@ -32,7 +38,12 @@ def events_of(path: Path, zone: ZoneInfo, first: date, last: date) -> Iterator[C
         )
         raise NoICalendar(message) from error
     try:
-        calendars = Calendar.from_ical(path.read_bytes(), multiple=True)
+        with warnings.catch_warnings():
+            # That a zone's name was understood though it is written in the manner of one vendor.
+            warnings.simplefilter("ignore")
+            calendars = Calendar.from_ical(_FOLD.sub(b"", path.read_bytes()), multiple=True)
+        for event in (event for calendar in calendars for event in calendar.walk("VEVENT")):
+            _refuse_unknown_zones(event)
         # One day more on either side: a day here is not one there.
         begin, end = first - timedelta(days=1), last + timedelta(days=2)
         occurrences = [
@@ -53,6 +64,20 @@ def events_of(path: Path, zone: ZoneInfo, first: date, last: date) -> Iterator[C
             continue
         name = str(occurrence.get("SUMMARY", "")).strip()
         yield CalendarEvent(name=name, start=_placed(start, zone), end=_placed(end, zone))
+
+
+def _refuse_unknown_zones(event: Any) -> None:
+    """A zone that is neither known nor described in the file; the package takes such times for ones without a zone.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for name in ("DTSTART", "DTEND", "RECURRENCE-ID"):
+        found = event.get(name)
+        zone = found.params.get("TZID") if found is not None else None
+        if zone and isinstance(found.dt, datetime) and found.dt.tzinfo is None:
+            message = f"{name} is in the time zone {zone!r}, which is not known; export it with its VTIMEZONE, or in UTC"
+            raise ValueError(message)
 
 
 def _placed(at: date, zone: ZoneInfo) -> date:

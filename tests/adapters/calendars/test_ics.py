@@ -145,6 +145,178 @@ def test_apple(tmp_path: Path) -> None:
     ]
 
 
+DIALECTS = {
+    "a zone that is nobody's, by its rules in the file": (
+        """\
+BEGIN:VTIMEZONE
+TZID:Customized Time Zone 1
+BEGIN:STANDARD
+DTSTART:16010101T030000
+TZOFFSETFROM:+0530
+TZOFFSETTO:+0430
+RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10
+END:STANDARD
+BEGIN:DAYLIGHT
+DTSTART:16010101T020000
+TZOFFSETFROM:+0430
+TZOFFSETTO:+0530
+RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3
+END:DAYLIGHT
+END:VTIMEZONE
+BEGIN:VEVENT
+SUMMARY:odd
+DTSTART;TZID=Customized Time Zone 1:20260328T180000
+DTEND;TZID=Customized Time Zone 1:20260328T190000
+RRULE:FREQ=DAILY;COUNT=2
+END:VEVENT
+""",
+        [
+            ("odd", utc(2026, 3, 28, 13, 30), utc(2026, 3, 28, 14, 30)),
+            ("odd", utc(2026, 3, 29, 12, 30), utc(2026, 3, 29, 13, 30)),
+        ],
+    ),
+    "a zone's name behind a vendor's": (
+        """\
+BEGIN:VEVENT
+SUMMARY:vendor
+DTSTART;TZID=/freeassociation.sourceforge.net/Europe/Berlin:20260328T180000
+DTEND;TZID=/freeassociation.sourceforge.net/Europe/Berlin:20260328T190000
+END:VEVENT
+""",
+        [("vendor", utc(2026, 3, 28, 17), utc(2026, 3, 28, 18))],
+    ),
+    "a name of Windows without rules": (
+        """\
+BEGIN:VEVENT
+SUMMARY:windows
+DTSTART;TZID=Eastern Standard Time:20260328T180000
+DURATION:PT1H
+END:VEVENT
+""",
+        [("windows", utc(2026, 3, 28, 22), utc(2026, 3, 28, 23))],
+    ),
+    "times without a zone, by the clock of each day": (
+        """\
+BEGIN:VEVENT
+SUMMARY:floating
+DTSTART:20260328T180000
+DURATION:PT1H
+RRULE:FREQ=DAILY;COUNT=2
+END:VEVENT
+BEGIN:VEVENT
+SUMMARY:in the gap
+DTSTART:20260329T020000
+DTEND:20260329T040000
+END:VEVENT
+""",
+        [
+            ("floating", utc(2026, 3, 28, 17), utc(2026, 3, 28, 18)),
+            ("floating", utc(2026, 3, 29, 16), utc(2026, 3, 29, 17)),
+            ("in the gap", utc(2026, 3, 29, 1), utc(2026, 3, 29, 2)),
+        ],
+    ),
+    "whole days over both changes of the clocks, one left out and one moved": (
+        """\
+BEGIN:VEVENT
+UID:days
+SUMMARY:day
+DTSTART;VALUE=DATE:20260328
+DTEND;VALUE=DATE:20260329
+RRULE:FREQ=DAILY;COUNT=4
+EXDATE;VALUE=DATE:20260330
+END:VEVENT
+BEGIN:VEVENT
+UID:days
+RECURRENCE-ID;VALUE=DATE:20260331
+SUMMARY:moved
+DTSTART;VALUE=DATE:20260402
+DTEND;VALUE=DATE:20260403
+END:VEVENT
+BEGIN:VEVENT
+SUMMARY:weekend
+DTSTART;VALUE=DATE:20261024
+DURATION:P2D
+END:VEVENT
+""",
+        [
+            ("day", date(2026, 3, 28), date(2026, 3, 29)),
+            ("day", date(2026, 3, 29), date(2026, 3, 30)),
+            ("moved", date(2026, 4, 2), date(2026, 4, 3)),
+            ("weekend", date(2026, 10, 24), date(2026, 10, 26)),
+        ],
+    ),
+    "periods of their own": (
+        """\
+BEGIN:VEVENT
+SUMMARY:period
+DTSTART:20260401T100000Z
+DTEND:20260401T110000Z
+RDATE;VALUE=PERIOD:20260402T100000Z/PT3H,20260403T100000Z/20260403T120000Z
+END:VEVENT
+""",
+        [
+            ("period", utc(2026, 4, 1, 10), utc(2026, 4, 1, 11)),
+            ("period", utc(2026, 4, 2, 10), utc(2026, 4, 2, 13)),
+            ("period", utc(2026, 4, 3, 10), utc(2026, 4, 3, 12)),
+        ],
+    ),
+    "one of a series moved with all that follow, and one cancelled": (
+        """\
+BEGIN:VEVENT
+UID:moved
+SUMMARY:before
+DTSTART:20260401T100000Z
+DTEND:20260401T110000Z
+RRULE:FREQ=DAILY;COUNT=4
+END:VEVENT
+BEGIN:VEVENT
+UID:moved
+RECURRENCE-ID;RANGE=THISANDFUTURE:20260403T100000Z
+SUMMARY:from now on
+DTSTART:20260403T120000Z
+DTEND:20260403T130000Z
+END:VEVENT
+BEGIN:VEVENT
+UID:moved
+RECURRENCE-ID:20260402T100000Z
+STATUS:CANCELLED
+SUMMARY:not this one
+DTSTART:20260402T100000Z
+DTEND:20260402T110000Z
+END:VEVENT
+""",
+        [
+            ("before", utc(2026, 4, 1, 10), utc(2026, 4, 1, 11)),
+            ("from now on", utc(2026, 4, 3, 12), utc(2026, 4, 3, 13)),
+            ("from now on", utc(2026, 4, 4, 12), utc(2026, 4, 4, 13)),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), DIALECTS.values(), ids=DIALECTS)
+def test_what_other_programs_write(
+    tmp_path: Path, body: str, expected: list[tuple[str, object, object]]
+) -> None:
+    assert found(tmp_path, body) == expected
+
+
+@pytest.mark.parametrize("fold", [b"\r\n ", b"\r\n\t", b"\n "])
+def test_a_line_may_be_folded_anywhere_even_in_a_character(tmp_path: Path, fold: bytes) -> None:
+    path = written(tmp_path, "BEGIN:VEVENT\nSUMMARY:Zürich\nDTSTART;VALUE=DATE:20260401\nEND:VEVENT\n")
+    whole = path.read_bytes()
+    for place in (whole.index("ü".encode()) + 1, whole.index(b"20260401") + 3):
+        path.write_bytes(whole[:place] + fold + whole[place:])
+        (event,) = events_of(path, BERLIN, FIRST, LAST)
+        assert (event.name, event.start) == ("Zürich", date(2026, 4, 1))
+
+
+def test_a_time_in_a_zone_that_nobody_knows_is_refused_and_not_taken_for_ours(tmp_path: Path) -> None:
+    path = written(tmp_path, "BEGIN:VEVENT\nDTSTART;TZID=Nowhere Time:20260401T180000\nEND:VEVENT\n")
+    with pytest.raises(InvalidSpec, match="'Nowhere Time', which is not known; export it with its VTIMEZONE"):
+        list(events_of(path, BERLIN, FIRST, LAST))
+
+
 @pytest.mark.parametrize(
     "text", ["", "no calendar\n", "BEGIN:VCALENDAR\n", "BEGIN:VEVENT\nDTSTART:never\nEND:VEVENT\n"]
 )
