@@ -18,7 +18,7 @@ from fivespot.adapters.kube.resources import NAMESPACES, NODES, SECRETS, Object,
 from tests import builders
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.ports import free_ports
-from tests.live.product import ADMINS, CONTROLLER, IN_CHILD, Process
+from tests.live.product import ADMINS, CONTROLLER, IN_CHILD, PROVIDER, Process
 from tests.standins.clusterapi import HOSTS
 from tests.standins.clusterapi import MACHINES as CAPI_MACHINES
 
@@ -33,6 +33,8 @@ PROVIDERS = Resource(
 CLUSTERS = Resource("cluster.x-k8s.io", "v1beta2", "clusters", "Cluster", namespaced=True)
 AT_ONCE = 8
 """Requests in flight: a real API server does no more work for more."""
+_IDLE = 0.03
+"""Seconds of processor time in half a second of somebody who has nothing to do."""
 WINDOW = {"windows": [{"days": ["mon-sun"], "start": "20:00", "end": "22:00"}]}
 
 
@@ -227,17 +229,42 @@ class Running:
                 raise TimeoutError(self.process.log.read_text()[-2000:])
             time.sleep(0.1)
 
+    def at_rest(self, seconds: float = 600) -> None:
+        """Wait until it has used no processor to speak of for two seconds: to ask it would be something to do."""
+        begun = time.monotonic()
+        before, quiet = self.cpu(), 0
+        while quiet < 4:
+            time.sleep(0.5)
+            now = self.cpu()
+            quiet = quiet + 1 if now - before <= _IDLE else 0
+            before = now
+            if time.monotonic() - begun > seconds:
+                raise TimeoutError(self.process.log.read_text()[-2000:])
+
 
 @contextmanager
 def controller(plane: ControlPlane, folder: Path, *options: str) -> Iterator[Running]:
     """The machine controller as a process of its own, for as long as the block."""
+    line = ("controller", "run", "--allow-local-child")
+    with _running(plane, folder, CONTROLLER, *line, *options) as found:
+        yield found
+
+
+@contextmanager
+def provider(plane: ControlPlane, folder: Path, *options: str) -> Iterator[Running]:
+    """The controller of the schedules, likewise."""
+    with _running(plane, folder, PROVIDER, "provider", "run", "time-based", *options) as found:
+        yield found
+
+
+@contextmanager
+def _running(plane: ControlPlane, folder: Path, user: str, *command: str) -> Iterator[Running]:
     (port,) = free_ports(1)
     line = [
-        *(sys.executable, "-m", "fivespot", "controller", "run", "--allow-local-child"),
-        *("--kubeconfig", str(plane.kubeconfig(CONTROLLER, ADMINS))),
-        *("--metrics-port", str(port), "--bind-address", "127.0.0.1", "--log-level", "warning", *options),
+        *(sys.executable, "-m", "fivespot", *command, "--kubeconfig", str(plane.kubeconfig(user, ADMINS))),
+        *("--metrics-port", str(port), "--bind-address", "127.0.0.1", "--log-level", "warning"),
     ]
-    running = Running(Process(line, folder / "controller.log"), port)
+    running = Running(Process(line, folder / f"{user.partition(':')[2]}.log"), port)
     running.process.start()
     try:
         yield running
