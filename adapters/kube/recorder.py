@@ -23,7 +23,8 @@ from fivespot.core.decision.actions import Event
 from fivespot.core.ports import Clock
 
 _LOG: Final = logging.getLogger(__name__)
-_WAITING: Final = 1000
+_WAITING: Final = 20_000
+"""So many Events may wait, a few KB each at most: those of a whole fleet may come within one second."""
 # Bounds of the API server (pkg/apis/core/validation/events.go), in bytes.
 _NOTE_BYTES: Final = 1024
 _INSTANCE_BYTES: Final = 128
@@ -50,7 +51,6 @@ class EventRecorder:
         controller: who reports, as a field manager is called.
         on_dropped: called when an event is one too many.
         turn: awaited before each is published: what it tells of may go on, and comes first.
-        waiting: so many may wait.
 
     Attributes:
         dropped: how many did not fit into the queue, or were too many about one object.
@@ -64,12 +64,11 @@ class EventRecorder:
         *,
         on_dropped: Callable[[], None] | None = None,
         turn: Callable[[], Awaitable[object]] | None = None,
-        waiting: int = _WAITING,
     ) -> None:
         self._gateway = gateway
         self._clock = clock
         self._controller = controller
-        self._queue: asyncio.Queue[_Write] = asyncio.Queue(waiting)
+        self._queue: asyncio.Queue[_Write] = asyncio.Queue(_WAITING)
         self._turn = turn
         self._correlator = Correlator()
         self._on_dropped = on_dropped or (lambda: None)

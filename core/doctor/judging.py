@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from fivespot.core.api.allowed import AllowedGroups
 from fivespot.core.api.kinds import Kind, crd
 from fivespot.core.api.scheduled_machine import ScheduleReference
 from fivespot.core.decision.knowledge import Absent, Known, Unknown, value_of
@@ -49,14 +50,37 @@ def kind_missing(kind: Kind, *, needed: bool) -> Finding:
 def kind_installed(kind: Kind, installed: Mapping[str, Any]) -> Finding:
     """A CRD as it is installed: what its schema does not have, the server takes away from every object in silence."""
     wanted = _schema(crd(kind), kind.version)
-    lacking = tuple(_lacking(wanted, _schema(installed, kind.version), ""))
+    found = _schema(installed, kind.version)
+    lacking = tuple(_lacking(wanted, found, ""))
     if not lacking:
-        return kind_served(kind)
+        return kind_served(kind) if kind.allowed is None else _groups(kind, kind.allowed, wanted, found)
     shown = ", ".join(lacking[:_MANY]) + (f" and {len(lacking) - _MANY} more" if len(lacking) > _MANY else "")
     message = (
         f"the installed CRD is of another version: it lacks {shown}, which the server drops from every object"
     )
     return failed(kind.name, message, f"install the CRDs of this version: {_INSTALL_CRDS}")
+
+
+def _groups(kind: Kind, allowed: AllowedGroups, wanted: Any, found: Any) -> Finding:
+    """Whether the CRD lets in the API groups that this controller does, and no others."""
+    options = " ".join(
+        [f"--bootstrap-group {group}" for group in allowed.bootstrap]
+        + [f"--infrastructure-group {group}" for group in allowed.infrastructure]
+    )
+    for template in ("bootstrapSpec", "infrastructureSpec"):
+        path = ("spec", template, "apiVersion")
+        if _at(found, path).get("pattern") != _at(wanted, path).get("pattern"):
+            message = f"the installed CRD lets in other API groups at {'.'.join(path)} than this controller, or doctor, was told"
+            fix = f"5spot crds {options} | kubectl apply --server-side -f -, or give the options of the controller here"
+            return warning(kind.name, message, fix)
+    return kind_served(kind)
+
+
+def _at(schema: Any, path: Sequence[str]) -> Mapping[str, Any]:
+    for name in path:
+        schema = (schema.get("properties") or {}).get(name) or {}
+    found: Mapping[str, Any] = schema
+    return found
 
 
 def _schema(definition: Mapping[str, Any], version: str) -> Any:

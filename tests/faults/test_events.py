@@ -170,7 +170,7 @@ def test_a_full_queue_never_blocks_and_what_does_not_fit_is_counted() -> None:
             held = here.server.faults.add(Hold(asyncio.Event()), resource=EVENTS)
             here.say(name="first")
             await held.hit()
-            for number in range(1200):
+            for number in range(20_200):
                 here.say(name=f"desk-{number}")
             assert here.recorder.dropped == len(here.dropped) == 200
 

@@ -42,9 +42,6 @@ _LOG: Final = logging.getLogger(__name__)
 _PATIENCE: Final = 5.0
 """Seconds between looks at whether the first answer about a member is still under way."""
 
-_TOLD: Final = 20_000
-"""So many Events may wait until every status has been written: a whole fleet's may come in one second."""
-
 
 @attrs.frozen(kw_only=True)
 class _Known:
@@ -118,7 +115,6 @@ class ProviderController:
             PROVIDER_FIELD_MANAGER,
             on_dropped=self._metrics.event_dropped,
             turn=self._queue.quiet,
-            waiting=_TOLD,
         )
         self._metrics.watch_queue(kind.name, self._queue.__len__)
         name = _metric_name(kind)

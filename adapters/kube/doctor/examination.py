@@ -36,7 +36,7 @@ from fivespot.adapters.kube.resources import CRDS, LEASES, SECRETS, Resource
 from fivespot.adapters.kube.watching import Key, key_of
 from fivespot.core.api import reasons
 from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
-from fivespot.core.api.kinds import KINDS, SCHEDULED_MACHINE, Kind
+from fivespot.core.api.kinds import KINDS, SCHEDULED_MACHINE, Kind, kinds
 from fivespot.core.decision.actions import Role
 from fivespot.core.decision.knowledge import Absent, Known, Present, Unknown
 from fivespot.core.decision.observation import MachineView, ProviderView
@@ -86,8 +86,8 @@ class Examination:
             return
         machines, problems = await self._machines()
         needed = {SCHEDULED_MACHINE.name, *(_kind_of_schedule(machine) for machine in machines)}
-        kinds = [await self._kind(kind, needed=kind.name in needed) for kind in KINDS]
-        yield Section(title="management cluster", findings=(reached, *kinds, await self._leader()))
+        known = [await self._kind(kind, needed=kind.name in needed) for kind in kinds(self.allowed)]
+        yield Section(title="management cluster", findings=(reached, *known, await self._leader()))
         found = [*problems, *judging.specs(machines)]
         if not found:
             found = [ok("ScheduledMachines", f"{len(machines)} are there, and valid")]

@@ -4,8 +4,10 @@ import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import attrs
 import pytest
 
+from fivespot.core.api.allowed import AllowedGroups
 from fivespot.core.api.kinds import KINDS, SCHEDULED_MACHINE, crd
 from fivespot.core.api.scheduled_machine import ScheduleReference
 from fivespot.core.decision.knowledge import Absent, Present, Unknown
@@ -56,6 +58,19 @@ def test_a_schema_that_keeps_all_fields_lacks_none_and_a_newer_one_is_no_trouble
     schema_of(lax)["properties"]["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema_of(lax)["properties"]["spec"]["properties"]["invented"] = {"type": "string"}
     assert judging.kind_installed(SCHEDULED_MACHINE, lax).level is Level.OK
+
+
+def test_a_crd_for_other_api_groups_than_the_controllers_is_told_of() -> None:
+    allowed = AllowedGroups(infrastructure=("infra.example.com",))
+    own = attrs.evolve(SCHEDULED_MACHINE, allowed=allowed)
+    assert judging.kind_installed(own, crd(own)).level is Level.OK
+    for kind, installed in ((own, SCHEDULED_MACHINE), (SCHEDULED_MACHINE, own)):
+        found = judging.kind_installed(kind, crd(installed))
+        assert found.level is Level.WARNING
+        assert "spec.infrastructureSpec.apiVersion" in found.message
+    found = judging.kind_installed(own, crd(SCHEDULED_MACHINE))
+    assert "5spot crds --bootstrap-group bootstrap.cluster.x-k8s.io" in found.fix
+    assert "--infrastructure-group infra.example.com |" in found.fix
 
 
 def test_a_version_that_is_not_installed_lacks_everything() -> None:
