@@ -26,6 +26,7 @@ from tests import builders
 from tests.bench.fleets import in_parallel
 from tests.builders import Manifest, reference
 from tests.controlplane.errors import KubectlFailed
+from tests.controlplane.ports import free_ports
 from tests.controlplane.pytest_plugin import StartControlPlane
 from tests.controlplane.waiting import wait_until
 from tests.live import product
@@ -34,16 +35,19 @@ from tests.live.product import PROVIDER, ROOT, Process, World, machine
 from tests.parity.row import Row
 from tests.parity.server import Server
 from tests.parity.table import BROKEN
+from tests.prometheus.around import Sayer
 
 NAMESPACE = "broken"
 COMPOSITE, MANUAL = "CompositeSpotSchedule", "ManualSpotSchedule"
 ALWAYS = {"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]}
+SAYER_PORT = free_ports(1)[0]
 YES, ABSTAINS = reference("yes", kind=MANUAL), reference("abstains", kind=MANUAL)
 GOOD: Mapping[str, dict[str, Any]] = {
     "TimeBasedSpotSchedule": ALWAYS,
     "CapitalMarketsSchedule": {"sessions": [ALWAYS]},
     MANUAL: {"active": True},
     COMPOSITE: {"allOf": [YES]},
+    "PrometheusSpotSchedule": {"url": f"http://127.0.0.1:{SAYER_PORT}", "query": "yes", "interval": "1h"},
 }
 """A spec of each kind that says yes, for ever."""
 
@@ -123,12 +127,14 @@ def world(
     plane, folder = start_control_plane(), tmp_path_factory.mktemp("product")
     with product.world(plane, folder) as started:
         started.provider.stop()
-        line = [*(sys.executable, "-m", "fivespot", "provider", "run"), "--kubeconfig"]
-        provider = Process([*line, str(plane.kubeconfig(PROVIDER, product.ADMINS))], folder / "provider.log")
-        provider.start()
-        product.namespace_with_cluster(started, NAMESPACE, "grid")
-        yield attrs.evolve(started, provider=provider)
-        assert provider.stop() == 0
+        line = [sys.executable, "-m", "fivespot", "provider", "run", "--allow-local-prometheus"]
+        kubeconfig = str(plane.kubeconfig(PROVIDER, product.ADMINS))
+        provider = Process([*line, "--kubeconfig", kubeconfig], folder / "provider.log")
+        with Sayer(SAYER_PORT):
+            provider.start()
+            product.namespace_with_cluster(started, NAMESPACE, "grid")
+            yield attrs.evolve(started, provider=provider)
+            assert provider.stop() == 0
         assert "Traceback" not in provider.log.read_text()
     plane.stop()
 
@@ -372,6 +378,7 @@ def test_a_machine_stays_while_its_schedule_is_broken_and_follows_it_when_it_is_
         "CapitalMarketsSchedule": {"sessions": []},
         MANUAL: {"active": False},
         COMPOSITE: {"allOf": [reference("no", kind=MANUAL)]},
+        "PrometheusSpotSchedule": {"query": "no"},
     }
     lax.patch(NAMESPACE, of.plural, name, {"spec": {"unheardOf": None, **closed[kind]}})
     lax.wait_for_phases(NAMESPACE, {name: "Inactive"})

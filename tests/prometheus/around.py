@@ -1,8 +1,10 @@
-"""What stands around a Prometheus: a desk that says whether somebody sits at it, and a gate that wants a token."""
+"""What stands around a Prometheus: a desk that somebody may sit at, a gate that wants a token; and one who says yes or no."""
 
 from __future__ import annotations
 
+import json
 import ssl
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -28,8 +30,8 @@ class _Quiet(BaseHTTPRequestHandler):
 class _Server(StoppedAtTheEnd):
     """A web server in a thread, on loopback."""
 
-    def __init__(self, handler: type[_Quiet]) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    def __init__(self, handler: type[_Quiet], port: int = 0) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
         self._server.daemon_threads = True
         self.address = f"127.0.0.1:{self._server.server_port}"
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -59,6 +61,21 @@ class Desk(_Server):
                 self.answer(200, f"desk_busy {desk.busy}\n".encode(), "text/plain; version=0.0.4")
 
         super().__init__(Handler)
+        self._begin()
+
+
+class Sayer(_Server):
+    """Answers as a Prometheus does: 1 to the query `yes`, and 0 to every other."""
+
+    def __init__(self, port: int) -> None:
+        class Handler(_Quiet):
+            def do_POST(self) -> None:
+                asked = self.rfile.read(int(self.headers["Content-Length"]))
+                result = [time.time(), "1" if asked == b"query=yes" else "0"]
+                answer = {"status": "success", "data": {"resultType": "scalar", "result": result}}
+                self.answer(200, json.dumps(answer).encode(), "application/json")
+
+        super().__init__(Handler, port)
         self._begin()
 
 
