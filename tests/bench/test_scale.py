@@ -23,6 +23,7 @@ from tests.live.product import CONTROLLER, IN_CHILD
 from tests.standins import crds
 
 FLEET = Fleet(namespaces=20, providers=500, machines=10_000)
+NODES = Fleet(namespaces=1, providers=500, machines=10_000)
 CROWD, CROWD_NAMESPACE = 1000, "crowd"
 INACTIVE = 'fivespot_machines_by_phase{phase="Inactive"}'
 FLIPS = 5
@@ -108,22 +109,36 @@ def test_ten_thousand_machines(plane: ControlPlane, tmp_path: Path) -> None:
         asyncio.run(_with_gateway(plane, _open_all))
         took = running.wait(_in_phase("Pending", FLEET.machines), 1800)
         print(f"opened: {took:.0f} s to {FLEET.machines} Machines, {_memory(running)}")
-        asyncio.run(_with_gateway(plane, _join_all))
-        running.wait(
-            lambda m: m.get("fivespot_machines_active") == FLEET.machines and _queue_is_empty(m), 1800
-        )
-        print(f"all active: {_memory(running)}")
-    _restarted(plane, tmp_path, "all active, with Machines, hosts and Nodes")
+    _restarted(plane, tmp_path, "all with Machines and hosts")
 
 
-async def _open_all(gateway: Gateway) -> None:
-    names = [(FLEET.namespace(n), f"nights-{n // FLEET.namespaces}") for n in range(FLEET.providers)]
+def test_ten_thousand_machines_with_their_nodes(
+    start_control_plane: StartControlPlane, tmp_path: Path
+) -> None:
+    """In one child cluster: the server is every child here, and each would have all the Nodes."""
+    with start_control_plane() as plane:
+        crds.install(plane)
+        product.install(plane)
+        asyncio.run(_with_gateway(plane, lambda gateway: fleets.populate(gateway, plane, NODES)))
+        asyncio.run(_with_gateway(plane, lambda gateway: _open_all(gateway, NODES)))
+        with fleets.controller(plane, tmp_path, "--no-leader-elect") as running:
+            running.wait(_in_phase("Pending", NODES.machines), 1800)
+            asyncio.run(_with_gateway(plane, _join_all))
+            running.wait(
+                lambda m: m.get("fivespot_machines_active") == NODES.machines and _queue_is_empty(m), 1800
+            )
+            print(f"\nall active, with their Nodes: {_memory(running)}")
+        _restarted(plane, tmp_path, "all active, with Machines, hosts and Nodes")
+
+
+async def _open_all(gateway: Gateway, fleet: Fleet = FLEET) -> None:
+    names = [(fleet.namespace(n), f"nights-{n // fleet.namespaces}") for n in range(fleet.providers)]
     await in_parallel([lambda at=at: fleets.say(gateway, *at, active=True) for at in names])
 
 
 async def _join_all(gateway: Gateway) -> None:
     await in_parallel(
-        [lambda n=n: fleets.join(gateway, FLEET.namespace(n), f"desk-{n}") for n in range(FLEET.machines)]
+        [lambda n=n: fleets.join(gateway, NODES.namespace(n), f"desk-{n}") for n in range(NODES.machines)]
     )
 
 
