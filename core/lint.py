@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import attrs
 
-from fivespot.core.api.kinds import MANUAL, SCHEDULE_KINDS
+from fivespot.core.api.kinds import MANUAL, PROMETHEUS, SCHEDULE_KINDS
 from fivespot.core.errors import shown
 from fivespot.core.fleet import Fleet, Origin, Problem, Provider, one_line
 from fivespot.core.instant import require_aware
 from fivespot.core.provider.kinds import BY_KIND
+from fivespot.core.provider.prometheus import filtered_to_zero
 from fivespot.core.schedule import lint_schedule
 
 
@@ -70,6 +71,7 @@ def lint(fleet: Fleet, *, at: datetime | None = None) -> tuple[Finding, ...]:
     found = [
         *(_error(problem) for problem in fleet.problems),
         *_schedules(fleet, at),
+        *_queries(fleet),
         *_references(fleet),
         *_providers(fleet),
     ]
@@ -109,6 +111,15 @@ def _schedules(fleet: Fleet, at: datetime | None) -> Iterator[Finding]:
                 field = f"spec.{advice.field}" if advice.field else "spec"
                 level = Level.NOTE if advice.usual else Level.WARNING
                 yield _advice(provider.origin, _label(provider), field, advice.value, advice.text, level)
+
+
+def _queries(fleet: Fleet) -> Iterator[Finding]:
+    for provider in fleet.providers:
+        if provider.kind == PROMETHEUS.name:
+            query = provider.body["spec"]["query"]
+            if found := filtered_to_zero(query):
+                text = f"where `{found}` lets a 0 through, the answer is 0, which is false; `{found} bool` gives 1"
+                yield _advice(provider.origin, _label(provider), "spec.query", query, text)
 
 
 def _references(fleet: Fleet) -> Iterator[Finding]:

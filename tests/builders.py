@@ -64,7 +64,9 @@ def composite(name: str = "both", **spec: Any) -> Manifest:
 def prometheus(name: str = "idle", **spec: Any) -> Manifest:
     """A PrometheusSpotSchedule."""
     return provider(
-        "PrometheusSpotSchedule", name, **{"url": "https://prometheus:9090", "query": "sum(load) < 1", **spec}
+        "PrometheusSpotSchedule",
+        name,
+        **{"url": "https://prometheus:9090", "query": "sum(load) < bool 1", **spec},
     )
 
 

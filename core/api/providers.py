@@ -127,7 +127,10 @@ class PrometheusSpec:
     """The truth of a PromQL query."""
 
     url: str = prop("Base URL of the server.", bounds=_URL)
-    query: str = prop("PromQL, comparison included.", bounds=Bounds(min_length=1, max_length=8192))
+    query: str = prop(
+        "PromQL; true while any sample is not zero, so compare with bool: `sum(load) < bool 1`.",
+        bounds=Bounds(min_length=1, max_length=8192),
+    )
     interval: Duration = prop(
         "How often it is asked.",
         default=Duration.parse("30s"),

@@ -1,12 +1,14 @@
 """PrometheusSpotSchedule: the truth of a PromQL query, as Prometheus's HTTP API answers it.
 
-A query is true when any of its samples is not zero, and false when all are, or when there is none: `up == 0` filters and
-leaves nothing, `up == bool 0` leaves zeros. What is not plainly one of the two is no answer, and machines hold.
+A query is true when any of its samples is not zero, and false when all are, or when there is none. What is not plainly one of
+the two is no answer, and machines hold. A comparison filters, and what it leaves is the value itself: at a load of 0
+`load < 1` leaves a 0, which is false. `load < bool 1` gives 1.
 
 Source: the Prometheus documentation, "HTTP API": instant queries, expression query result formats.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -24,6 +26,9 @@ STALE: Final = 300.0
 """Seconds that a sample's time may be off ours: more, and somebody answers from a store, or a clock is wrong."""
 _HARMLESS: Final = "PromQL info:"
 """How a warning begins that is about the style of a query; any other says that the answer may lack something."""
+_NOT_CODE: Final = re.compile(r"""\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`|\{[^}]*\}|\#[^\n]*""")
+"""Strings, label matchers and comments."""
+_LETS_ZERO_THROUGH: Final = re.compile(r"(?:<=|<(?!=)|==|!=)(?!\s*bool\b)")
 _SAID: Final = 300
 """Characters of what a server says that are told."""
 
@@ -120,6 +125,16 @@ def _value(sample: object, now: datetime) -> float:
         message = f"a sample's time is more than {STALE:g} s off: compare the clocks, and look for a cache between us"
         raise _Unusable(message)
     return value
+
+
+def filtered_to_zero(query: str) -> str | None:
+    """The first comparison of a query that may let a 0 through, which then counts as false; None when there is none.
+
+    Comparisons with `bool` give 1, and `>` lets nothing through that is 0, as a rule.
+    """
+    bare = _NOT_CODE.sub(" ", query)
+    found = _LETS_ZERO_THROUGH.search(bare)
+    return found[0] if found else None
 
 
 def printable(said: str) -> str:

@@ -53,6 +53,16 @@ def test_hours_that_include_their_last_are_a_note_that_fails_nothing(tmp_path: P
     assert "'9-17': both ends count: 9-17 runs to 17:59:59" in one_line(done.out, ": note: ")
 
 
+def test_a_query_whose_zero_would_count_as_false_is_a_warning(tmp_path: Path) -> None:
+    machine = builders.scheduled_machine(
+        "desk-1", schedule=builders.reference("idle", kind="PrometheusSpotSchedule")
+    )
+    done = run("lint", written(tmp_path, machine, builders.prometheus(query="sum(busy) == 0")))
+    warned = one_line(done.out, ": warning: ")
+    assert "spec.query: 'sum(busy) == 0': where `==` lets a 0 through" in warned
+    assert run("lint", "--strict", written(tmp_path, machine, builders.prometheus())).status == 0
+
+
 def test_a_missing_provider_is_a_warning_that_tells_where_one_is(tmp_path: Path) -> None:
     machine = builders.scheduled_machine("desk-1", schedule=builders.reference("night"))
     warned = one_line(run("lint", written(tmp_path, machine)).out, ": warning: ")

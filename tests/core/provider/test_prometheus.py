@@ -11,7 +11,7 @@ from fivespot.core.api import reasons
 from fivespot.core.api.providers import ProviderStatus
 from fivespot.core.errors import InvalidSpec
 from fivespot.core.provider.answer import Alone
-from fivespot.core.provider.prometheus import Queried, read_prometheus, truth_of
+from fivespot.core.provider.prometheus import Queried, filtered_to_zero, read_prometheus, truth_of
 from fivespot.core.provider.publish import Publication, publish
 from fivespot.core.provider.question import Heard, Question, Reading, taken_in
 
@@ -125,6 +125,29 @@ json = st.recursive(
 def test_whatever_a_server_says_is_an_answer_or_the_reason_for_none(answer: object) -> None:
     found = truth_of(answer, NOW)
     assert (found.active is None) == bool(found.message)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("load < 1", "<"),
+        ("load<=1", "<="),
+        ("sum(desk_busy) == 0", "=="),
+        ("load != 3 or load > 2", "!="),
+        ("load < bool 1", None),
+        ("load ==bool 0", None),
+        ("load <= bool 1", None),
+        ("load ==\n bool 0 and load < 2", "<"),
+        ("load > 0", None),
+        ("load >= 1", None),
+        ('up{job!="a", mode=~"x<y"}', None),
+        ("""label_replace(up, "a", "<1", 'b', "\\"<")""", None),
+        ("up # < 1", None),
+        ("up{} < boolean", "<"),
+    ],
+)
+def test_a_comparison_that_may_leave_a_zero_is_found(query: str, found: str | None) -> None:
+    assert filtered_to_zero(query) == found
 
 
 # From readings to the status
