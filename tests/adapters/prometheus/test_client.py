@@ -4,7 +4,6 @@ import asyncio
 import json
 import socket
 import ssl
-import threading
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ import attrs
 import pytest
 
 from fivespot.adapters.clock import FakeClock
-from fivespot.adapters.network.lookup import LookUp, Names
+from fivespot.adapters.network.lookup import LookUp
 from fivespot.adapters.prometheus import Prometheus
 from fivespot.core.provider.question import Heard, Question
 from tests.adapters.kube.scripted import Handler, Reply, Request, scripted
@@ -300,50 +299,6 @@ def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -
                 monkeypatch.delenv(name, raising=False)
             assert await ask(server.url) == Heard(True)
             assert not proxy.requests
-
-    run(scenario())
-
-
-def test_names_that_nobody_answers_for_keep_no_other_waiting() -> None:
-    """More of them than the event loop has threads for look-ups, and none of them ever ends."""
-
-    async def scenario() -> None:
-        go_on = threading.Event()
-
-        def slow(host: str, _port: int) -> tuple[str, ...]:
-            if host.startswith("mute"):
-                go_on.wait()
-            return ("127.0.0.1",)
-
-        names = Names(slow)
-        mute = [asyncio.ensure_future(names.look_up(f"mute-{number}", 9090)) for number in range(12)]
-        try:
-            assert await names.look_up("good", 9090) == ("127.0.0.1",)
-            assert await asyncio.to_thread(lambda: "others too") == "others too"
-        finally:
-            go_on.set()
-        assert await asyncio.gather(*mute) == [("127.0.0.1",)] * 12
-
-    run(scenario())
-
-
-def test_a_name_that_is_asked_for_by_many_is_looked_up_once() -> None:
-    async def scenario() -> None:
-        asked: list[str] = []
-        go_on = threading.Event()
-
-        def counting(host: str, _port: int) -> tuple[str, ...]:
-            asked.append(host)
-            go_on.wait()
-            return ("127.0.0.1",)
-
-        names = Names(counting)
-        first, second, third = (asyncio.ensure_future(names.look_up("one", 9090)) for _ in range(3))
-        await asyncio.sleep(0)
-        third.cancel()
-        go_on.set()
-        assert await asyncio.gather(first, second) == [("127.0.0.1",)] * 2
-        assert asked == ["one"]
 
     run(scenario())
 
