@@ -176,6 +176,8 @@ def test_nothing_was_written_between_boundaries(control_plane: ControlPlane, her
         if event["user"].get("username") == USER
         and event["verb"] in ("create", "update", "patch", "delete")
         and event["objectRef"]["resource"] != "events"
+        # The controllers answer for what other tests have left in this cluster as well.
+        and event["objectRef"].get("namespace") == NAMESPACE
         and event["stage"] == "ResponseComplete"
         # The clock of the next walk may be set before it is seen that an object is gone.
         and event["responseStatus"]["code"] != GONE
