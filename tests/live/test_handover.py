@@ -100,9 +100,9 @@ class Site:
         there = self.answers().keys()
         found: Counter[str] = Counter()
         for event in self.world.get(self.namespace, "events.events.k8s.io"):
-            assert event["reason"] == "WindowOpened"
             if event["regarding"]["name"] not in there:
                 continue
+            assert event["reason"] == "WindowOpened"
             found[event["regarding"]["name"]] += (event.get("series") or {}).get("count", 1)
         return found
 
@@ -166,7 +166,7 @@ def _span(times: dict[str, list[datetime]]) -> tuple[datetime, datetime]:
 
 
 def test_boundaries_of_every_second_survive_a_hand_over(control_plane: ControlPlane, tmp_path: Path) -> None:
-    with site(control_plane, tmp_path, "rolling") as here:
+    with site(control_plane, tmp_path, "handover-rolling") as here:
         leader = _leader(here)
         due = here.schedules(SECONDS)
         wait_until(here.open, seconds=60, what="the first have opened")
@@ -181,7 +181,7 @@ def test_a_boundary_in_the_middle_of_a_hand_over_is_the_next_leaders(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     """The one that stands by stands still, until the boundary has passed while nobody leads."""
-    with site(control_plane, tmp_path, "between") as here:
+    with site(control_plane, tmp_path, "handover-between") as here:
         leader = _leader(here)
         follower = here.other(leader)
         due = here.schedules(1)
@@ -201,7 +201,7 @@ def test_a_boundary_in_the_middle_of_a_hand_over_is_the_next_leaders(
 def test_boundaries_of_every_second_survive_a_leader_that_is_killed(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    with site(control_plane, tmp_path, "killed") as here:
+    with site(control_plane, tmp_path, "handover-killed") as here:
         leader = _leader(here)
         due = here.schedules(SECONDS)
 
@@ -234,7 +234,7 @@ def test_a_provider_without_an_election_that_was_paused_over_a_boundary_publishe
 ) -> None:
     """As one whose machine was suspended."""
     product.install(control_plane)
-    user = "test:alone"
+    user = "test:handover-alone"
     line = [
         *(sys.executable, "-m", "fivespot", "provider", "run", "manual", "--no-leader-elect"),
         *("--kubeconfig", str(control_plane.kubeconfig(user, ADMINS))),
@@ -243,9 +243,9 @@ def test_a_provider_without_an_election_that_was_paused_over_a_boundary_publishe
     process.start()
     try:
         world = World(control_plane, tmp_path, process, process, process)
-        world.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "alone"}})
+        world.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "handover-alone"}})
         replica = Replica(user, process)
-        here = Site(world, "alone", (replica, replica))
+        here = Site(world, "handover-alone", (replica, replica))
         due = here.schedules(1)
         (boundary,) = set(due.values())
         os.kill(replica.pid, signal.SIGSTOP)
