@@ -124,9 +124,8 @@ def test_ten_thousand_machines_with_their_nodes(
         with fleets.controller(plane, tmp_path, "--no-leader-elect") as running:
             running.wait(_in_phase("Pending", NODES.machines), 1800)
             asyncio.run(_with_gateway(plane, _join_all))
-            running.wait(
-                lambda m: m.get("fivespot_machines_active") == NODES.machines and _queue_is_empty(m), 1800
-            )
+            # Nobody renews the Leases of these Nodes, so that not all of them stay ready until the last has come.
+            running.wait(_in_phase("Active", NODES.machines), 1800)
             print(f"\nall active, with their Nodes: {_memory(running)}")
         _restarted(plane, tmp_path, "all active, with Machines, hosts and Nodes")
 
