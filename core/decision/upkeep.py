@@ -158,7 +158,11 @@ def _condition(scene: Scene, node: NodeView, plan: TaintPlan) -> Fact:
         names = listed([f"{taint.key}:{taint.effect}" for taint in plan.conflicts])
         return ("False", reasons.TAINT_OWNERSHIP_CONFLICT, f"somebody else owns {names}")
     if not plan.changed:
-        return ("True", reasons.APPLIED, f"{len(plan.applied)} taints")
+        return (
+            "True",
+            reasons.APPLIED,
+            "1 taint" if len(plan.applied) == 1 else f"{len(plan.applied)} taints",
+        )
     if scene.paused_by is not None:
         return ("False", reasons.PAUSED, "taints are applied after the pause")
     if not node.ready:
