@@ -12,7 +12,7 @@ import attrs
 
 from fivespot.core.api.admission import problems_of_document
 from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
-from fivespot.core.api.kinds import SCHEDULED_MACHINE, kind_of
+from fivespot.core.api.kinds import SCHEDULED_MACHINE, kind_of, scheduled_machine
 from fivespot.core.decision.observation import MachineView
 from fivespot.core.decision.reading import read_machine
 from fivespot.core.errors import InvalidSpec, shown
@@ -238,7 +238,7 @@ class _Reader:
             return
         if kind == SCHEDULED_MACHINE.name:
             placed = {**body, "metadata": {**meta, "namespace": namespace}}
-            known = attrs.evolve(SCHEDULED_MACHINE, allowed=self.allowed)
+            known = scheduled_machine(self.allowed)
             try:
                 self.machines.append(Machine(view=read_machine(placed, kind=known), origin=origin))
             except InvalidSpec as error:

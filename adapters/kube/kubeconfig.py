@@ -17,6 +17,7 @@ import yaml
 
 from fivespot.adapters.kube.resources import Object
 from fivespot.adapters.network.addresses import LOCAL, is_local
+from fivespot.adapters.network.words import is_one_word
 from fivespot.core.errors import FivespotError
 
 MAX_BYTES = 256 * 1024
@@ -157,7 +158,7 @@ def _kept(value: Mapping[str, Any], *fields: str) -> Object:
 
 
 def _text(where: str, value: object) -> str:
-    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
+    if not isinstance(value, str) or not is_one_word(value):
         raise KubeconfigRejected(where, "write one word of printable ASCII")
     return value
 

@@ -19,6 +19,7 @@ from fivespot._version import VERSION
 from fivespot.adapters.network.addresses import LOCAL, is_local
 from fivespot.adapters.network.lookup import LookUp, Names
 from fivespot.adapters.network.sockets import Sockets
+from fivespot.adapters.network.words import is_one_word
 from fivespot.adapters.prometheus.trust import CannotTrust, Trust
 from fivespot.core.api import reasons
 from fivespot.core.ports import Clock
@@ -181,7 +182,7 @@ def _read(url: str) -> httpx.URL:
 
 def _bearable(token: str) -> str:
     token = token.strip()
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
+    if not token or not is_one_word(token):
         # A newline at the end is what `echo TOKEN | base64` leaves; anything else inside is no token.
         message = "spec.bearerTokenSecretRef: the value is no token; put the token there, and nothing else"
         raise _Failed(message)

@@ -129,9 +129,16 @@ SCHEDULE_KINDS: Final = (TIME_BASED.name, CAPITAL_MARKETS.name)
 """The provider kinds whose answer the schedule engine computes."""
 
 
+@functools.cache
+def scheduled_machine(allowed: AllowedGroups) -> Kind:
+    """The kind of machines, where these groups may be embedded."""
+    return attrs.evolve(SCHEDULED_MACHINE, allowed=allowed)
+
+
+@functools.cache
 def kinds(allowed: AllowedGroups) -> tuple[Kind, ...]:
     """All of them, where these groups may be embedded."""
-    return tuple(attrs.evolve(kind, allowed=allowed) if kind.allowed is not None else kind for kind in KINDS)
+    return tuple(scheduled_machine(allowed) if kind is SCHEDULED_MACHINE else kind for kind in KINDS)
 
 
 def kind_of(api_version: str, kind: str) -> Kind | None:

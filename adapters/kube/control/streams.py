@@ -8,14 +8,12 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
-import attrs
-
 from fivespot.adapters.kube.control.watches import Stream
 from fivespot.adapters.kube.resources import Object
 from fivespot.adapters.kube.watching import Read, whole
 from fivespot.core.api import reasons
 from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
-from fivespot.core.api.kinds import SCHEDULED_MACHINE
+from fivespot.core.api.kinds import scheduled_machine
 from fivespot.core.decision import reading
 from fivespot.core.decision.actions import Role
 from fivespot.core.decision.knowledge import Known, Present, Unknown, value_of
@@ -51,7 +49,7 @@ def known(read: Callable[[Object], T]) -> Read[Known[T]]:
 
 def machines_stream(allowed: AllowedGroups) -> Stream[Known[MachineView]]:
     """Every ScheduledMachine, its spec valid where it embeds objects of these groups only; the stream is MACHINES."""
-    kind = attrs.evolve(SCHEDULED_MACHINE, allowed=allowed)
+    kind = scheduled_machine(allowed)
 
     def read(item: Object, before: Known[MachineView] | None) -> Known[MachineView]:
         try:
