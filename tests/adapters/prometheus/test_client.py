@@ -23,6 +23,10 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 TRUE = {"status": "success", "data": {"resultType": "scalar", "result": [NOON.timestamp(), "1"]}}
 
 
+async def says_true(_: Request, reply: Reply) -> None:
+    await reply.json(TRUE)
+
+
 def run(scenario: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(scenario, 60))
 
@@ -51,10 +55,7 @@ def answered(handler: Handler) -> Heard:
 
 def test_the_query_goes_as_a_form_below_the_base_url() -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler) as server:
+        async with scripted(says_true) as server:
             assert await ask(f"{server.url}/base") == Heard(True)
             (request,) = server.requests
             assert (request.method, request.path) == ("POST", "/base/api/v1/query")
@@ -69,10 +70,7 @@ def test_the_query_goes_as_a_form_below_the_base_url() -> None:
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_to_another_host_is_refused_and_nothing_is_sent_there(code: int) -> None:
     async def scenario() -> None:
-        async def other(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(other) as beyond:
+        async with scripted(says_true) as beyond:
 
             async def handler(_: Request, reply: Reply) -> None:
                 await reply.text("", code, Location=f"{beyond.url}/api/v1/query")
@@ -213,10 +211,7 @@ def test_a_port_without_a_server_is_told() -> None:
 )
 def test_without_permission_nothing_here_is_reached(host: str) -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler) as server:
+        async with scripted(says_true) as server:
             port = server.url.rpartition(":")[2]
             found = await ask(f"http://{host}:{port}", allow_local=False)
             assert (found.active, found.reason) == (None, "AddressRefused")
@@ -237,10 +232,7 @@ def resolving(*addresses: str) -> LookUp:
 @pytest.mark.parametrize("addresses", [("127.0.0.1",), ("192.0.2.1", "127.0.0.1"), ("169.254.169.254",)])
 def test_a_harmless_name_is_judged_by_every_address_that_it_stands_for(addresses: tuple[str, ...]) -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler) as server:
+        async with scripted(says_true) as server:
             url = f"http://prometheus.example.com:{server.url.rpartition(':')[2]}"
             client = Prometheus(FakeClock(NOON), allow_local=False, look_up=resolving(*addresses))
             found = await client.ask(asking(url), ca=None, token=None)
@@ -256,10 +248,7 @@ def test_the_connection_goes_to_the_address_that_was_judged_and_the_name_into_th
     """Nobody but the injected resolver knows the name: whoever looked it up again would find nothing."""
 
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler, secure.context) as server:
+        async with scripted(says_true, secure.context) as server:
             port = server.url.rpartition(":")[2]
             client = Prometheus(FakeClock(NOON), allow_local=True, look_up=resolving("127.0.0.1"))
             question = asking(f"https://prometheus.invalid.:{port}", server_name="localhost")
@@ -273,10 +262,7 @@ def test_the_connection_goes_to_the_address_that_was_judged_and_the_name_into_th
 
 def test_an_address_where_nobody_is_is_passed_over() -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler) as server:
+        async with scripted(says_true) as server:
             url = f"http://prometheus.invalid:{server.url.rpartition(':')[2]}"
             look_up = resolving("127.0.0.2", "127.0.0.1", "127.0.0.3")
             client = Prometheus(FakeClock(NOON), allow_local=True, look_up=look_up)
@@ -289,10 +275,7 @@ def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -
     """It would look the name up itself, and connect to whatever it finds."""
 
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler) as proxy, scripted(handler) as server:
+        async with scripted(says_true) as proxy, scripted(says_true) as server:
             for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
                 monkeypatch.setenv(name, proxy.url)
             for name in ("NO_PROXY", "no_proxy"):
@@ -337,10 +320,7 @@ def secure(tmp_path: Path) -> Secure:
 
 def test_the_token_goes_to_whoever_the_authority_vouches_for_and_to_nobody_else(secure: Secure) -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler, secure.context) as server:
+        async with scripted(says_true, secure.context) as server:
             assert await ask(server.url, ca=secure.ca, token="t") == Heard(True)
             assert server.requests.pop().headers["authorization"] == "Bearer t"
             stranger = CertificateAuthority().certificate.decode()
@@ -354,10 +334,7 @@ def test_the_token_goes_to_whoever_the_authority_vouches_for_and_to_nobody_else(
 
 def test_the_certificate_has_to_be_for_the_name_and_not_for_the_address(secure: Secure) -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler, secure.context) as server:
+        async with scripted(says_true, secure.context) as server:
             prometheus = Prometheus(FakeClock(NOON), allow_local=True)
             named = asking(server.url, server_name="localhost")
             assert await prometheus.ask(named, ca=secure.ca, token=None) == Heard(True)
@@ -371,10 +348,7 @@ def test_the_certificate_has_to_be_for_the_name_and_not_for_the_address(secure: 
 
 def test_a_redirect_never_leads_from_https_to_http(secure: Secure) -> None:
     async def scenario() -> None:
-        async def plain(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(plain) as beyond:
+        async with scripted(says_true) as beyond:
 
             async def handler(_: Request, reply: Reply) -> None:
                 await reply.text("", 307, Location=f"{beyond.url}/api/v1/query")
@@ -394,10 +368,7 @@ def test_an_authority_that_is_none_trusts_nobody(secure: Secure, ca: str) -> Non
     """An empty one least of all: to OpenSSL it stands for everybody who is publicly known."""
 
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler, secure.context) as server:
+        async with scripted(says_true, secure.context) as server:
             found = await ask(server.url, ca=ca, token="t")
             assert "spec.tls.caSecretRef" in found.message
             assert not server.requests
@@ -407,10 +378,7 @@ def test_an_authority_that_is_none_trusts_nobody(secure: Secure, ca: str) -> Non
 
 def test_what_stands_around_a_certificate_is_for_people(secure: Secure) -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler, secure.context) as server:
+        async with scripted(says_true, secure.context) as server:
             assert await ask(server.url, ca=f"# Ämter\n{secure.ca}\n# Ende") == Heard(True)
 
     run(scenario())
@@ -419,10 +387,7 @@ def test_what_stands_around_a_certificate_is_for_people(secure: Secure) -> None:
 @pytest.mark.parametrize("name", [".example.com", "a\0b", "x" * 300])
 def test_a_name_that_no_certificate_can_have_is_told(secure: Secure, name: str) -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler, secure.context) as server:
+        async with scripted(says_true, secure.context) as server:
             client = Prometheus(FakeClock(NOON), allow_local=True)
             found = await client.ask(asking(server.url, server_name=name), ca=secure.ca, token=None)
             assert (found.active, found.reason) == (None, "QueryFailed")
@@ -432,10 +397,7 @@ def test_a_name_that_no_certificate_can_have_is_told(secure: Secure, name: str) 
 
 def test_a_host_in_any_script_is_asked_by_its_name_in_ascii() -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler) as server:
+        async with scripted(says_true) as server:
             port = server.url.rpartition(":")[2]
             client = Prometheus(FakeClock(NOON), allow_local=True, look_up=resolving("127.0.0.1"))
             assert await client.ask(asking(f"http://bücher.invalid:{port}"), ca=None, token=None) == Heard(
@@ -449,10 +411,7 @@ def test_a_host_in_any_script_is_asked_by_its_name_in_ascii() -> None:
 @pytest.mark.parametrize("token", ["geh\neim", "geh eim", "geh\x00eim", "gehé", "", "\n"])
 def test_a_token_that_is_none_is_told_and_not_shown(token: str) -> None:
     async def scenario() -> None:
-        async def handler(_: Request, reply: Reply) -> None:
-            await reply.json(TRUE)
-
-        async with scripted(handler) as server:
+        async with scripted(says_true) as server:
             found = await ask(server.url, token=token)
             assert "spec.bearerTokenSecretRef" in found.message
             assert not server.requests
