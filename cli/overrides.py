@@ -9,7 +9,6 @@ import click
 
 from fivespot.cli.output import span
 from fivespot.core.instant import format_instant
-from fivespot.core.override.objects import label
 from fivespot.core.override.plan import Override, Plan, Wish
 from fivespot.core.override.situation import Situation
 
@@ -58,7 +57,7 @@ def told(seen: Situation, wish: Wish, made: Plan, until: Until | None) -> Iterat
         yield f"{shown}: nothing to clear"
     if made.steps and made.schedule is not None:
         after = "then" if isinstance(wish, Override) else "now"
-        yield f"{after}: {label(made.schedule)} decides"
+        yield f"{after}: {made.schedule.label} decides"
     yield from (f"note: {note}" for note in made.notes)
     if made.reverted:
         yield f"note: it will be undone by {', '.join(dict.fromkeys(trace.tool for trace in made.reverted))}"

@@ -120,7 +120,7 @@ def explain_observation(obs: Observation, now: datetime, policy: Policy = DEFAUL
     return Explanation(
         machine=f"{meta.namespace}/{meta.name}",
         at=now,
-        provider=f"{schedule.kind}/{schedule.name}" if schedule is not None else "",
+        provider=schedule.label if schedule is not None else "",
         verdict=scene.verdict,
         since=scene.verdict.last_transition,
         steps=chain(scene.facts),

@@ -87,6 +87,11 @@ class ScheduleReference:
     kind: str = prop("Kind of the provider.", bounds=KIND_NAME)
     name: str = prop("Name of the provider.", bounds=OBJECT_NAME)
 
+    @property
+    def label(self) -> str:
+        """As people say it: `TimeBasedSpotSchedule/nights`."""
+        return f"{self.kind}/{self.name}"
+
 
 @attrs.frozen(kw_only=True)
 class EmbeddedMetadata:

@@ -63,7 +63,7 @@ def verdict_of(provider: "Known[ProviderView]", reference: ScheduleReference | N
             reason=reasons.PROVIDER_NOT_FOUND,
             message="spec.schedule names no provider that can be used",
         )
-    name = f"{reference.kind}/{reference.name}"
+    name = reference.label
     if isinstance(provider, Present):
         return _of_status(provider.value, name)
     if isinstance(provider, Absent):
@@ -165,7 +165,7 @@ def spot_schedule(
     """
     stored = stored or _NOTHING
     if verdict.active is not None:
-        name = f"{reference.kind}/{reference.name}" if reference is not None else None
+        name = reference.label if reference is not None else None
         if stored.resolved and (stored.active, stored.message, stored.held_from) == (
             verdict.active,
             verdict.message,

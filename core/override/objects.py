@@ -66,11 +66,6 @@ def refers_to(reference: ScheduleReference, kind: Kind, machine: str) -> bool:
     return named == (PROVIDER_GROUP, kind.name, override_name(machine))
 
 
-def label(reference: ScheduleReference) -> str:
-    """As people say it: `TimeBasedSpotSchedule/nights`."""
-    return f"{reference.kind}/{reference.name}"
-
-
 def owners(machine: Metadata) -> list[Manifest]:
     """With the machine they go. It does not control them, and its deletion waits for nobody."""
     return [

@@ -20,7 +20,7 @@ from fivespot.core.api.scheduled_machine import ScheduleReference
 from fivespot.core.errors import FivespotError
 from fivespot.core.names import OVERRIDE_FIELD_MANAGER, OVERRIDE_LABEL
 from fivespot.core.override import objects
-from fivespot.core.override.objects import Found, Manifest, Target, label
+from fivespot.core.override.objects import Found, Manifest, Target
 from fivespot.core.override.ownership import Evidence, evidence
 from fivespot.core.override.situation import Situation
 from fivespot.core.override.steps import Await, Change, Create, Delete, Edit, Step, edit
@@ -149,7 +149,7 @@ def _present_schedule(seen: Situation) -> ScheduleReference:
         message = f"{shown}: spec.schedule names no provider that can be used; set it right first"
         raise OverrideRefused(message)
     if objects.refers_to(schedule, MANUAL, seen.machine.metadata.name):
-        message = f"{shown}: spec.schedule is {label(schedule)}, the toggle itself; set it to the machine's own schedule first"
+        message = f"{shown}: spec.schedule is {schedule.label}, the toggle itself; set it to the machine's own schedule first"
         raise OverrideRefused(message)
     return schedule
 
@@ -164,7 +164,7 @@ def _underneath(seen: Situation) -> ScheduleReference:
     schedule = objects.underneath(found.spec, name)
     if schedule is None:
         message = (
-            f"{found.target}: spec is not what an override writes (firstOf: {label(objects.reference_to(MANUAL, name))} and "
+            f"{found.target}: spec is not what an override writes (firstOf: {objects.reference_to(MANUAL, name).label} and "
             f"one other), so nobody knows what was before; {remedy}"
         )
         raise OverrideRefused(message)
@@ -225,7 +225,7 @@ def _clear(seen: Situation) -> Plan:
         schedule = _underneath(seen)
         pointed = _point(seen, current, schedule)
     elif ours:
-        said = label(current) if current is not None else "no schedule"
+        said = current.label if current is not None else "no schedule"
         notes.append(f"the machine refers to {said} and not to the override, and is left as it is")
     gone = tuple(
         Delete(target=found.target, uid=found.metadata.uid) for found in ours if not found.metadata.deleting

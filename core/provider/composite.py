@@ -111,7 +111,7 @@ def _member(reference: ScheduleReference, members: Members) -> _Member:
         if view and view.stale
         else None
     )
-    return _Member(f"{reference.kind}/{reference.name}", verdict, abstains, stale)
+    return _Member(reference.label, verdict, abstains, stale)
 
 
 def _all_of(seen: Sequence[_Member]) -> _Outcome:
@@ -202,7 +202,7 @@ def _height(
     Raises:
         _Circle: it stands above itself.
     """
-    name = f"{reference.kind}/{reference.name}"
+    name = reference.label
     if name in above:
         raise _Circle(" -> ".join([*above, name]))
     if len(above) > _SEARCHED:
