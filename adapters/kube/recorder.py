@@ -25,6 +25,8 @@ from fivespot.core.ports import Clock
 _LOG: Final = logging.getLogger(__name__)
 _WAITING: Final = 20_000
 """So many Events may wait, a few KB each at most: those of a whole fleet may come within one second."""
+FINISH_SECONDS: Final = 2.0
+"""For so long the Events that wait are published at the end; less than whoever hands over has for the whole of it."""
 # Bounds of the API server (pkg/apis/core/validation/events.go), in bytes.
 _NOTE_BYTES: Final = 1024
 _INSTANCE_BYTES: Final = 128
@@ -53,7 +55,7 @@ class EventRecorder:
         turn: awaited before each is published: what it tells of may go on, and comes first.
 
     Attributes:
-        dropped: how many did not fit into the queue, or were too many about one object.
+        dropped: how many did not fit into the queue, were too many about one object, or waited still at the end.
     """
 
     def __init__(
@@ -105,9 +107,19 @@ class EventRecorder:
         self.dropped += 1
         self._on_dropped()
 
-    async def published(self) -> None:
-        """Return once nothing is waiting, while `run` is at work."""
-        await self._queue.join()
+    async def finish(self, within: float = FINISH_SECONDS) -> None:
+        """Return once nothing is waiting, while `run` is at work, or after `within` seconds: what waits then is dropped.
+
+        Whoever hands over must not keep the next leader waiting for what is told of work that is done.
+        """
+        try:
+            async with asyncio.timeout(within):
+                await self._queue.join()
+        except TimeoutError:
+            waiting = self._queue.qsize()
+            _LOG.warning("events that are left untold: %d", waiting)
+            for _ in range(waiting):
+                self._drop()
 
     async def run(self) -> None:
         """Publish for ever.

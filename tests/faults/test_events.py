@@ -40,7 +40,7 @@ class Told:
 
     async def published(self) -> list[Object]:
         """The Events on the server, once nothing is waiting; in no order."""
-        await self.recorder.published()
+        await self.recorder.finish(60)
         return [item for _, item in self.server.world.store.items(EVENTS)]
 
 
@@ -130,6 +130,21 @@ def test_one_too_many_about_an_object_is_dropped_and_counted_and_others_are_not(
             here.say("once more")
             assert len(await here.published()) == BURST + 2
             assert here.recorder.dropped == 2
+
+    run(scenario())
+
+
+def test_what_still_waits_at_the_end_is_given_up_and_counted() -> None:
+    async def scenario() -> None:
+        async with telling() as here:
+            held = asyncio.Event()
+            here.server.faults.add(Hold(held), resource="events", times=None)
+            for number in range(3):
+                here.say(name=f"desk-{number}")
+            await here.recorder.finish(0.01)
+            # Of the first nobody can say whether it was done.
+            assert here.recorder.dropped == len(here.dropped) == 2
+            held.set()
 
     run(scenario())
 

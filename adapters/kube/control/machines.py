@@ -136,7 +136,7 @@ class MachineController:
                     for number in range(self._workers)
                 ]
                 await asyncio.wait(workers)
-                await self._events.published()
+                await self._events.finish()
                 telling.cancel()
                 dealing.cancel()
         finally:

@@ -148,7 +148,7 @@ class ProviderController:
                 ]
                 await asyncio.wait(workers)
                 asking.cancel()
-                await self._events.published()
+                await self._events.finish()
                 telling.cancel()
                 looking.cancel()
         finally:
