@@ -17,10 +17,10 @@ _METADATA: Final = frozenset(
         *("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "fd00:42::42"),
     )
 )
-_CARRYING: Final = tuple(
-    ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")
-)
-"""The last 32 bits are an IPv4 address, to which somebody on the way sends it: RFC 6052, 8215, 7915, 4291."""
+_CARRYING: Final = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96"))
+"""The last 32 bits are an IPv4 address, to which somebody on the way sends it: RFC 6052, 7915, 4291."""
+_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+"""Somewhere in it is an IPv4 address; where, whoever runs the network decides (RFC 8215, 6052 section 2.2). So all of it counts."""
 
 LOCAL: Final = "this machine, a link-local neighbour or a cloud's metadata service"
 """What `is_local` looks for, in words."""
@@ -59,4 +59,10 @@ def _meant(address: _Address) -> Iterator[_Address]:
 
 
 def _is_local(address: _Address) -> bool:
-    return address.is_loopback or address.is_link_local or address.is_unspecified or address in _METADATA
+    return (
+        address.is_loopback
+        or address.is_link_local
+        or address.is_unspecified
+        or address in _METADATA
+        or address in _TRANSLATED
+    )

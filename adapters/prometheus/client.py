@@ -236,7 +236,7 @@ def _decoded(body: bytes, code: int) -> object:
 
 
 def _followed(url: httpx.URL, location: str) -> httpx.URL:
-    """Where a redirect leads, if it may lead there: the same host and port, or its https.
+    """Where a redirect leads, if it may lead there: the same host and port, or https at the same host.
 
     Raises:
         _Failed: it leads elsewhere.

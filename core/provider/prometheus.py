@@ -88,6 +88,10 @@ def _truth_of(answer: object, now: datetime) -> Heard:
     if answer["status"] == "error":
         said = printable(f"{answer.get('errorType')}: {answer.get('error')}")
         return Heard(None, reasons.QUERY_FAILED, "Prometheus answers with an error", said)
+    # VictoriaMetrics' word for it, when a storage node did not answer.
+    if answer.get("isPartial") is True:
+        message = "the answer is partial, the server says"
+        raise _Unusable(message)
     warnings = answer.get("warnings")
     for warning in warnings if isinstance(warnings, list) else ():
         if not str(warning).startswith(_HARMLESS):

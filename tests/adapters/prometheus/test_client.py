@@ -203,6 +203,9 @@ def test_a_port_without_a_server_is_told() -> None:
         "169.254.169.254",
         "[fe80::1]",
         "[64:ff9b::a9fe:a9fe]",
+        # Where in these an IPv4 address stands is for its network to say.
+        "[64:ff9b:1::a9fe:a9fe]",
+        "[64:ff9b:1:a9fe:a9:fe00:0:1]",
         "[fd00:ec2::254]",
         "100.100.100.200",
         "[2002:7f00:1::]",

@@ -71,6 +71,7 @@ def test_a_query_is_true_when_any_sample_is_not_zero(answer: object, active: boo
         (vector(sample("1", at=AT + 301)), "300 s off"),
         (vector(sample("1", at=float("nan"))), "300 s off"),
         (success("vector", [], warnings=["a store did not answer"]), "a store did not answer"),
+        ({**success("vector", []), "isPartial": True}, "partial"),
         ({"status": "success"}, "gives: None"),
         ({"status": "success", "data": []}, "gives: None"),
         ({"status": "maybe"}, "no answer of Prometheus"),
