@@ -42,6 +42,8 @@ CALENDAR: Final = f"{MACHINE_GROUP}/calendar"
 CALENDAR_SOURCE: Final = f"{MACHINE_GROUP}/calendar-source"
 CALENDAR_DAYS: Final = f"{MACHINE_GROUP}/calendar-days"
 """First and last day, `2026-01-01/2027-12-31`."""
+CALENDAR_DURING: Final = f"{MACHINE_GROUP}/calendar-during"
+"""What a schedule is while an event of the calendar lasts: `closed` or `open`; absent where it is open in sessions."""
 
 # What `5spot override` makes
 OVERRIDE_LABEL: Final = f"{MACHINE_GROUP}/override-of"

@@ -10,7 +10,7 @@ from fivespot.cli.commands.simulate import verdict_text
 from fivespot.cli.fleets import load_fleet, require_sound
 from fivespot.cli.groups import group_options
 from fivespot.cli.instants import INSTANT, ZONE
-from fivespot.cli.machines import is_machine_kind
+from fivespot.cli.objects import is_machine_kind
 from fivespot.cli.output import clock, columns, counted, echo_json, span
 from fivespot.core.api.codec import encode
 from fivespot.core.api.scheduled_machine import Reclaim, ReclaimState, Shutdown

@@ -11,7 +11,7 @@ import click
 
 from fivespot.cli.instants import INSTANT_OR_SPAN
 from fivespot.cli.kubeconfigs import acting_as_option, check_kubeconfig, cluster_options
-from fivespot.cli.machines import MACHINE_NAME, NAMESPACE
+from fivespot.cli.objects import MACHINE_NAME, NAMESPACE
 from fivespot.cli.output import echo_manifest
 from fivespot.cli.overrides import Until, told
 from fivespot.core.api.kinds import SCHEDULED_MACHINE

@@ -5,7 +5,7 @@ Nothing is dropped in silence: the spec is read again by the schedule engine, an
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
@@ -145,9 +145,9 @@ def _prove(spec: Mapping[str, Any], calendar: Calendar) -> None:
     Raises:
         InvalidSpec: it is refused, or opens or closes at another instant than the calendar.
     """
-    differences = list(drift(CAPITAL_MARKETS, spec, calendar))
-    if differences:
-        shown = ", ".join(str(difference) for difference in differences[:_SHOWN])
+    found = drift(CAPITAL_MARKETS, spec, calendar)
+    if found:
+        shown = ", ".join(str(difference) for difference in found[:_SHOWN])
         raise InvalidSpec("windows", shown, "the grammar cannot say these days as they are; take other years")
 
 
@@ -169,16 +169,32 @@ class Difference:
         return f"{self.start:%Y-%m-%dT%H:%MZ}/{self.end:%Y-%m-%dT%H:%MZ} is {word}"
 
 
-def drift(kind: str, spec: Mapping[str, Any], calendar: Calendar) -> Iterable[Difference]:
+def drift(kind: str, spec: Mapping[str, Any], calendar: Calendar) -> list[Difference]:
     """Where the spec of a schedule of this kind and a calendar disagree, within the days of the calendar, in order.
 
     Raises:
         InvalidSpec: the spec is refused.
     """
-    start, end = calendar.known()
+    return differences(kind, spec, calendar.open(), *calendar.known())
+
+
+def differences(
+    kind: str, spec: Mapping[str, Any], wanted: list[Interval], start: datetime, end: datetime
+) -> list[Difference]:
+    """Where the spec of a schedule of this kind is not open as wanted, in order.
+
+    Args:
+        kind: of the schedule.
+        spec: as its controller reads it.
+        wanted: when it should be open, in order and apart from each other, between `start` and `end`.
+        start: UTC.
+        end: UTC, half-open.
+
+    Raises:
+        InvalidSpec: the spec is refused.
+    """
     schedule = compile_schedule(kind, spec)
     said = [(interval.start, interval.end) for interval in schedule.intervals(start, end)]
-    wanted = calendar.open()
     edges = sorted({edge for interval in (*said, *wanted) for edge in interval})
     found: list[Difference] = []
     for begins, ends in pairwise(edges):

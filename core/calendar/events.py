@@ -1,9 +1,10 @@
 """The overrides that say what a list of events says: days on which a schedule is closed, or open, while they last.
 
-An override cuts the morning or the evening off a day, or has windows of its own; what it cannot say is refused by day.
+An override cuts the morning or the evening off a day, or has windows of its own; what it cannot say is refused by day. Nothing is
+dropped in silence: what is made is read again by the schedule engine, and has to open and close as the events do.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -11,13 +12,17 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from fivespot.core.calendar.sessions import DAY_MINUTES, Hours
+from fivespot.core.calendar.derive import Difference, differences
+from fivespot.core.calendar.sessions import DAY_MINUTES, Hours, Interval, clipped, days, merged, span
 from fivespot.core.errors import InvalidSpec
+from fivespot.core.schedule import TIME_BASED
 from fivespot.core.schedule.bounds import MAX_DATES, MAX_NAME_LENGTH
 
 Segment = tuple[int, int]
 """Minutes of a local day, half-open."""
 _WHOLE_DAY: Final[Segment] = (0, DAY_MINUTES)
+_ALWAYS: Final = ({"days": ["mon-sun"], **Hours(*_WHOLE_DAY).window()},)
+_MOMENT: Final = timedelta(microseconds=1)
 
 
 @attrs.frozen(kw_only=True)
@@ -27,12 +32,43 @@ class CalendarEvent:
     Attributes:
         name: what it is called; may be empty.
         start: a date for whole days, whatever the zone; else an aware instant.
-        end: the same kind, half-open.
+        end: the same kind, half-open; a date that is not after `start` is a day long all the same.
     """
 
     name: str
     start: date | datetime
     end: date | datetime
+
+
+@attrs.frozen(kw_only=True)
+class EventCalendar:
+    """Events over a range of days, and what a schedule does while they last.
+
+    Attributes:
+        events: occurrences, in any order.
+        zone: whose clock and dates count.
+        first: the first day of interest.
+        last: the last, included.
+        active: whether the schedule is open during the events, and then only; else it is closed while they last.
+    """
+
+    events: tuple[CalendarEvent, ...]
+    zone: ZoneInfo
+    first: date
+    last: date
+    active: bool
+
+    def known(self) -> Interval:
+        """From when until when the events are all that there is."""
+        return span(self.first, self.last, self.zone)
+
+    def taken(self) -> list[Interval]:
+        """The union of the events, within the days of interest."""
+        return clipped(merged(_stretch(event, self.zone) for event in self.events), *self.known())
+
+    def open(self) -> list[Interval]:
+        """When a schedule is open that knows nothing but the events."""
+        return self.taken() if self.active else _between(self.taken(), *self.known())
 
 
 @attrs.define
@@ -41,70 +77,133 @@ class _Day:
     names: dict[str, None] = attrs.field(factory=dict)
 
 
-def overrides_of(
-    events: Iterable[CalendarEvent], zone: ZoneInfo, first: date, last: date, *, active: bool
-) -> list[dict[str, Any]]:
-    """One entry for all days that are alike in name and change, in order.
-
-    Args:
-        events: occurrences, in any order.
-        zone: whose clock and dates count.
-        first: the first day of interest.
-        last: the last, included.
-        active: whether the schedule is open during the events, and then only; else it is closed while they last.
+def overrides_of(calendar: EventCalendar) -> list[dict[str, Any]]:
+    """The overrides to put into a schedule with windows of its own: one entry for all days that are alike in name and change.
 
     Raises:
         InvalidSpec: naming the day that cannot be said, and the events on it.
     """
-    by_day: dict[date, _Day] = {}
-    for event in events:
-        for day, segment in _segments(event, zone):
-            if first <= day <= last:
-                found = by_day.setdefault(day, _Day())
-                found.segments.append(segment)
-                if event.name:
-                    found.names[event.name] = None
+    by_day = _by_day(calendar)
+    made = _overrides(by_day, calendar, usual=None)
+    # Beside windows that are always open, which show whatever an override says.
+    others = [
+        span(day, day, calendar.zone) for day in days(calendar.first, calendar.last) if day not in by_day
+    ]
+    wanted = merged([*calendar.taken(), *others]) if calendar.active else calendar.open()
+    _prove(_spec(calendar, _ALWAYS, made), wanted, by_day, calendar)
+    return made
+
+
+def spec_of_events(calendar: EventCalendar) -> dict[str, Any]:
+    """The spec of a TimeBasedSpotSchedule that knows nothing but the events: open during them, or always but during them.
+
+    Raises:
+        InvalidSpec: naming the day that cannot be said, and the events on it.
+    """
+    by_day = _by_day(calendar)
+    spec = _spec(calendar, () if calendar.active else _ALWAYS, _overrides(by_day, calendar, usual=_WHOLE_DAY))
+    _prove(spec, calendar.open(), by_day, calendar)
+    return spec
+
+
+def events_drift(kind: str, spec: Mapping[str, Any], calendar: EventCalendar) -> list[Difference]:
+    """Where the spec of a schedule of this kind and the events disagree, within the days of interest, in order.
+
+    Raises:
+        InvalidSpec: the spec is refused.
+    """
+    return differences(kind, spec, calendar.open(), *calendar.known())
+
+
+def _spec(
+    calendar: EventCalendar, windows: Iterable[dict[str, Any]], overrides: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {"timezone": str(calendar.zone), "windows": list(windows), "overrides": overrides}
+
+
+def _overrides(
+    by_day: Mapping[date, _Day], calendar: EventCalendar, *, usual: Segment | None
+) -> list[dict[str, Any]]:
+    """The entries, in order of their first day; `usual` is the window of every day, where it is known."""
     entries: dict[str, tuple[dict[str, Any], list[date]]] = {}
     for day, found in sorted(by_day.items()):
         union = _union(found.segments)
-        change = _open(union) if active else _closed(day, union, found)
+        change = _open(union) if calendar.active else _closed(day, union, found, usual)
         name = "; ".join(found.names)[:MAX_NAME_LENGTH]
         entry = {**({"name": name} if name else {}), **change}
         entries.setdefault(str(entry), (entry, []))[1].append(day)
     return [
         {"dates": dates[start : start + MAX_DATES], **entry}
-        for entry, days in entries.values()
-        for dates in [_ranges(days)]
+        for entry, alike in entries.values()
+        for dates in [_ranges(alike)]
         for start in range(0, len(dates), MAX_DATES)
     ]
 
 
-def _segments(event: CalendarEvent, zone: ZoneInfo) -> Iterator[tuple[date, Segment]]:
-    """The days of an event, and what of each it takes."""
+def _prove(
+    spec: Mapping[str, Any], wanted: list[Interval], by_day: Mapping[date, _Day], calendar: EventCalendar
+) -> None:
+    """Read the spec as its controller will.
+
+    Raises:
+        InvalidSpec: it is refused, or opens or closes at another instant than the events.
+    """
+    for found in differences(TIME_BASED, spec, wanted, *calendar.known()):
+        day = found.start.astimezone(calendar.zone).date()
+        names = ", ".join(by_day[day].names if day in by_day else ())
+        remedy = "the clock reads these minutes twice, so no window can say which; move the event by an hour"
+        raise InvalidSpec(day.isoformat(), f"{names}: {found}, and should not be", remedy)
+
+
+def _by_day(calendar: EventCalendar) -> dict[date, _Day]:
+    """What the events take of each day of interest that they touch."""
+    by_day: dict[date, _Day] = {}
+    for event in calendar.events:
+        for day, segment in _segments(event, calendar.zone):
+            if calendar.first <= day <= calendar.last:
+                found = by_day.setdefault(day, _Day())
+                found.segments.append(_whole_minutes(day, event, segment))
+                if event.name:
+                    found.names[event.name] = None
+    return by_day
+
+
+def _stretch(event: CalendarEvent, zone: ZoneInfo) -> Interval:
+    if isinstance(event.start, datetime) and isinstance(event.end, datetime):
+        return event.start, event.end
+    return span(event.start, max(event.start, event.end - timedelta(days=1)), zone)
+
+
+def _segments(event: CalendarEvent, zone: ZoneInfo) -> Iterator[tuple[date, tuple[float, float]]]:
+    """The days of an event, and the minutes that the clock of the zone reads at its edges; in a fold an end may be before a start."""
     if not isinstance(event.start, datetime) or not isinstance(event.end, datetime):
-        day = event.start
-        yield day, _WHOLE_DAY  # one that ends on the day of its start is a day long all the same
-        while (day := day + timedelta(days=1)) < event.end:
-            yield day, _WHOLE_DAY
+        yield from (
+            (day, _WHOLE_DAY) for day in days(event.start, max(event.start, event.end - timedelta(days=1)))
+        )
+        return
+    if event.start >= event.end:
         return
     start, end = event.start.astimezone(zone), event.end.astimezone(zone)
-    for edge in (start, end):
-        if edge.second or edge.microsecond:
-            raise InvalidSpec(
-                edge.date().isoformat(), f"{event.name} at {edge.isoformat()}", "overrides have whole minutes"
-            )
-    day = start.date()
-    while day <= end.date():
-        begins = start.hour * 60 + start.minute if day == start.date() else 0
-        ends = end.hour * 60 + end.minute if day == end.date() else DAY_MINUTES
-        if begins < ends:
-            yield day, (begins, ends)
-        elif day == start.date() and event.start < event.end and ends != 0:
-            shown = f"{event.name} from {start.isoformat()} to {end.isoformat()}"
-            raise InvalidSpec(
-                day.isoformat(), shown, "the clock reads these minutes twice, so no window can say which"
-            )
-        day += timedelta(days=1)
+    for day in days(start.date(), (event.end - _MOMENT).astimezone(zone).date()):
+        yield (
+            day,
+            (
+                _reading(start) if day == start.date() else 0,
+                _reading(end) if day == end.date() else DAY_MINUTES,
+            ),
+        )
+
+
+def _reading(local: datetime) -> float:
+    return local.hour * 60 + local.minute + local.second / 60 + local.microsecond / 60e6
+
+
+def _whole_minutes(day: date, event: CalendarEvent, segment: tuple[float, float]) -> Segment:
+    begins, ends = int(segment[0]), int(segment[1])
+    if begins != segment[0] or ends != segment[1]:
+        shown = f"{event.name} from {event.start.isoformat()} to {event.end.isoformat()}"
+        raise InvalidSpec(day.isoformat(), shown, "overrides have whole minutes")
+    return begins, ends
 
 
 def _union(segments: list[Segment]) -> list[Segment]:
@@ -112,16 +211,22 @@ def _union(segments: list[Segment]) -> list[Segment]:
     for begins, ends in sorted(segments):
         if found and begins <= found[-1][1]:
             found[-1] = (found[-1][0], max(found[-1][1], ends))
-        else:
+        elif begins < ends:
             found.append((begins, ends))
     return found
+
+
+def _between(intervals: list[Interval], start: datetime, end: datetime) -> list[Interval]:
+    """What they leave of a stretch that they lie in."""
+    edges = [start, *(edge for interval in intervals for edge in interval), end]
+    return [(begins, ends) for begins, ends in zip(edges[::2], edges[1::2], strict=True) if begins < ends]
 
 
 def _open(segments: list[Segment]) -> dict[str, Any]:
     return {"windows": [Hours(*segment).window() for segment in segments]}
 
 
-def _closed(day: date, segments: list[Segment], of: _Day) -> dict[str, Any]:
+def _closed(day: date, segments: list[Segment], of: _Day, usual: Segment | None) -> dict[str, Any]:
     if segments == [_WHOLE_DAY]:
         return {"windows": []}
     change: dict[str, Any] = {}
@@ -132,17 +237,24 @@ def _closed(day: date, segments: list[Segment], of: _Day) -> dict[str, Any]:
         elif ends == DAY_MINUTES:
             change["close"] = Hours(0, begins).window()["end"]
         else:
-            middle.append(f"{Hours(begins, ends).window()}")
-    if middle:
-        remedy = "an override closes a day's morning, its evening or all of it; make it one of these, or write the day's windows by hand"
-        raise InvalidSpec(day.isoformat(), f"{', '.join(of.names)}: {', '.join(middle)}", remedy)
+            middle.append((begins, ends))
+    if middle and usual is None:
+        shown = ", ".join(f"{Hours(*segment).window()}" for segment in middle)
+        remedy = (
+            "an override closes a day's morning, its evening or all of it; make it one of these, write the day's windows by hand, "
+            "or take a schedule of the events alone (--name)"
+        )
+        raise InvalidSpec(day.isoformat(), f"{', '.join(of.names)}: {shown}", remedy)
+    if middle and usual is not None:
+        edges = [usual[0], *(edge for segment in segments for edge in segment), usual[1]]
+        return _open([left for left in zip(edges[::2], edges[1::2], strict=True) if left[0] < left[1]])
     return change
 
 
-def _ranges(days: list[date]) -> list[str]:
+def _ranges(alike: list[date]) -> list[str]:
     """Dates in order, neighbours as `a/b`."""
     found = []
-    for _, run in groupby(enumerate(days), key=lambda entry: entry[1] - timedelta(days=entry[0])):
+    for _, run in groupby(enumerate(alike), key=lambda entry: entry[1] - timedelta(days=entry[0])):
         together = [day for _, day in run]
         found.append(
             together[0].isoformat()

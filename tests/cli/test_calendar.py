@@ -106,8 +106,6 @@ def test_usage(arguments: tuple[str, ...], status: int, words: str) -> None:
     "arguments",
     [
         ("XNYS", "--years", "2026", "--check", "here"),
-        ("--ics", "here", "--years", "2026", "--name", "x"),
-        ("--ics", "here"),
         ("XNYS", "--years", "9999"),
     ],
 )

@@ -1,13 +1,13 @@
 """iCalendar files in the dialects of the programs that write them."""
 
+import hashlib
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from fivespot.adapters.calendars.ics import events_of
-from fivespot.cli.main import cli
+from fivespot.adapters.calendars.ics import EventFile, event_file
 from fivespot.core import zones
 from fivespot.core.errors import InvalidSpec
 
@@ -72,7 +72,7 @@ STATUS:CANCELLED
 SUMMARY:not at all
 END:VEVENT
 """
-# Apple: a zone by its IANA name without rules, a duration, dates of their own, time that is left free.
+# Apple: a zone by its IANA name without rules, a duration, dates of their own, a day that leaves a person's time free.
 APPLE = """\
 BEGIN:VEVENT
 UID:apple-1
@@ -108,8 +108,12 @@ def written(tmp_path: Path, body: str) -> Path:
     return path
 
 
+def read(path: Path) -> EventFile:
+    return event_file(path, BERLIN, FIRST, LAST)
+
+
 def found(tmp_path: Path, body: str) -> list[tuple[str, object, object]]:
-    events = events_of(written(tmp_path, body), BERLIN, FIRST, LAST)
+    events = read(written(tmp_path, body)).events
     return sorted(((event.name, event.start, event.end) for event in events), key=str)
 
 
@@ -138,6 +142,7 @@ def test_google(tmp_path: Path) -> None:
 
 def test_apple(tmp_path: Path) -> None:
     assert found(tmp_path, APPLE) == [
+        ("birthday", date(2026, 5, 1), date(2026, 5, 2)),
         ("floating", utc(2026, 5, 10, 7), utc(2026, 5, 10, 8)),
         ("quarter", utc(2026, 4, 1, 22), utc(2026, 4, 2, 4)),
         ("quarter", utc(2026, 4, 8, 22), utc(2026, 4, 9, 4)),
@@ -307,14 +312,85 @@ def test_a_line_may_be_folded_anywhere_even_in_a_character(tmp_path: Path, fold:
     whole = path.read_bytes()
     for place in (whole.index("ü".encode()) + 1, whole.index(b"20260401") + 3):
         path.write_bytes(whole[:place] + fold + whole[place:])
-        (event,) = events_of(path, BERLIN, FIRST, LAST)
+        (event,) = read(path).events
         assert (event.name, event.start) == ("Zürich", date(2026, 4, 1))
 
 
-def test_a_time_in_a_zone_that_nobody_knows_is_refused_and_not_taken_for_ours(tmp_path: Path) -> None:
-    path = written(tmp_path, "BEGIN:VEVENT\nDTSTART;TZID=Nowhere Time:20260401T180000\nEND:VEVENT\n")
-    with pytest.raises(InvalidSpec, match="'Nowhere Time', which is not known; export it with its VTIMEZONE"):
-        list(events_of(path, BERLIN, FIRST, LAST))
+GUESSES = {
+    "a zone that nobody knows": (
+        "DTSTART;TZID=Nowhere Time:20260401T180000\n",
+        "DTSTART is in the time zone 'Nowhere Time', which is not known; export it with its VTIMEZONE",
+    ),
+    "the same in what is left out": (
+        "DTSTART:20260401T100000Z\nRRULE:FREQ=DAILY;COUNT=4\nEXDATE;TZID=Nowhere Time:20260402T100000\n",
+        "EXDATE is in the time zone 'Nowhere Time'",
+    ),
+    "the same in one of several lines": (
+        "DTSTART:20260401T100000Z\nEXDATE:20260401T100000Z\nEXDATE;TZID=Nowhere Time:20260402T100000\n",
+        "EXDATE is in the time zone 'Nowhere Time'",
+    ),
+    "the same in what is added": (
+        "DTSTART:20260401T100000Z\nRDATE;TZID=Nowhere Time:20260402T100000\n",
+        "RDATE is in the time zone 'Nowhere Time'",
+    ),
+    "the same in a period": (
+        "DTSTART:20260401T100000Z\nRDATE;VALUE=PERIOD;TZID=Nowhere Time:20260402T100000/PT3H\n",
+        "RDATE is in the time zone 'Nowhere Time'",
+    ),
+    "a rule of what is left out": (
+        "DTSTART:20260401T100000Z\nRRULE:FREQ=DAILY;COUNT=4\nEXRULE:FREQ=DAILY;INTERVAL=2;COUNT=2\n",
+        "EXRULE is not read; export the days that are left out as EXDATE",
+    ),
+    "an end before the start": (
+        "DTSTART:20260401T100000Z\nDTEND:20260401T090000Z\n",
+        "is before DTSTART",
+    ),
+    "a day with a time for its end": (
+        "DTSTART;VALUE=DATE:20260401\nDTEND:20260402T090000Z\n",
+        "both dates, or both times",
+    ),
+    "a start in a zone and an end in none": (
+        "DTSTART:20260401T100000Z\nDTEND:20260401T110000\n",
+        "both in a zone, or both in none",
+    ),
+    "two events that say they are one": (
+        "UID:1\nDTSTART:20260401T100000Z\nEND:VEVENT\nBEGIN:VEVENT\nUID:1\nSUMMARY:freeze\nDTSTART:20260501T100000Z\n",
+        "two different events have the UID 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "words"), GUESSES.values(), ids=GUESSES)
+def test_what_could_only_be_guessed_is_refused(tmp_path: Path, body: str, words: str) -> None:
+    path = written(tmp_path, f"BEGIN:VEVENT\nSUMMARY:freeze\n{body}END:VEVENT\n")
+    with pytest.raises(InvalidSpec, match=words) as refused:
+        read(path)
+    assert (refused.value.field, "freeze" in str(refused.value)) == ("FILE", True)
+
+
+def test_the_same_event_twice_is_one(tmp_path: Path) -> None:
+    body = "BEGIN:VEVENT\nUID:1\nSUMMARY:x\nDTSTART;VALUE=DATE:20260401\nEND:VEVENT\n"
+    assert found(tmp_path, body * 2) == [("x", date(2026, 4, 1), date(2026, 4, 2))]
+
+
+def test_a_file_that_names_its_zone_reads_times_without_one_by_that_clock(tmp_path: Path) -> None:
+    """As Google exports them."""
+    body = (
+        "X-WR-TIMEZONE:America/New_York\n"
+        "BEGIN:VEVENT\nSUMMARY:x\nDTSTART:20260401T100000\nDTEND:20260401T110000\nEND:VEVENT\n"
+    )
+    assert found(tmp_path, body) == [("x", utc(2026, 4, 1, 14), utc(2026, 4, 1, 15))]
+
+
+def test_what_is_cancelled_is_named_and_the_source_is_told_by_its_bytes(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOGLE)
+    file = read(path)
+    assert file.cancelled == ("not at all",)
+    assert file.name == "calendar.ics"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert re.fullmatch(
+        rf"sha256:{digest}, read by icalendar [0-9.]+ and recurring-ical-events [0-9.]+", file.source
+    )
 
 
 @pytest.mark.parametrize(
@@ -324,40 +400,11 @@ def test_what_is_no_calendar_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "calendar.ics"
     path.write_text(text)
     with pytest.raises(InvalidSpec) as refused:
-        list(events_of(path, BERLIN, FIRST, LAST))
+        read(path)
     assert refused.value.field == "FILE"
 
 
 def test_an_event_that_cannot_be_read_is_refused_with_the_file(tmp_path: Path) -> None:
     path = written(tmp_path, "BEGIN:VEVENT\nUID:1\nDTSTART:20260132T000000Z\nEND:VEVENT\n")
     with pytest.raises(InvalidSpec, match="iCalendar"):
-        list(events_of(path, BERLIN, FIRST, LAST))
-
-
-def test_the_command_prints_overrides_for_a_schedule(tmp_path: Path) -> None:
-    path = written(tmp_path, OUTLOOK)
-    line = ["calendar", "--ics", str(path), "--years", "2026", "--timezone", "Europe/Berlin"]
-    done = CliRunner().invoke(cli, line, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines()[1:] == [
-        "overrides:",
-        "- dates:",
-        '  - "2026-03-16"',
-        '  - "2026-03-30"',
-        '  - "2026-04-06"',
-        "  name: Wartung",
-        '  close: "18:00"',
-    ]
-
-
-def test_no_event_in_these_years_is_said(tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli, ["calendar", "--ics", str(written(tmp_path, OUTLOOK)), "--years", "2030"])
-    assert done.exit_code == 1
-    assert "no event of" in done.output
-
-
-def test_two_sources_are_one_too_many(tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        cli, ["calendar", "XNYS", "--ics", str(written(tmp_path, OUTLOOK)), "--years", "2026"]
-    )
-    assert done.exit_code == 2
+        read(path)

@@ -1,14 +1,22 @@
 """Events as overrides: whole days, mornings and evenings, windows of their own; the rest is refused by day."""
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fivespot.core import zones
-from fivespot.core.calendar.events import CalendarEvent, overrides_of
+from fivespot.core.calendar.events import (
+    CalendarEvent,
+    EventCalendar,
+    events_drift,
+    overrides_of,
+    spec_of_events,
+)
 from fivespot.core.errors import InvalidSpec
 from fivespot.core.schedule import TIME_BASED, compile_schedule
 
@@ -27,12 +35,16 @@ def event(start: str, end: str, name: str = "freeze") -> CalendarEvent:
     return CalendarEvent(name=name, start=date.fromisoformat(start), end=date.fromisoformat(end))
 
 
+def calendar(*events: CalendarEvent, active: bool, zone: ZoneInfo = LONDON) -> EventCalendar:
+    return EventCalendar(events=events, zone=zone, first=FIRST, last=LAST, active=active)
+
+
 def closed(*events: CalendarEvent) -> list[dict[str, Any]]:
-    return overrides_of(events, LONDON, FIRST, LAST, active=False)
+    return overrides_of(calendar(*events, active=False))
 
 
 def opened(*events: CalendarEvent) -> list[dict[str, Any]]:
-    return overrides_of(events, LONDON, FIRST, LAST, active=True)
+    return overrides_of(calendar(*events, active=True))
 
 
 def test_whole_days_are_closed_and_neighbours_are_a_range() -> None:
@@ -124,11 +136,98 @@ def test_whole_days_that_end_on_the_day_of_their_start_are_a_day() -> None:
     ]
 
 
-@pytest.mark.parametrize(("begins", "ends"), [("05:30", "06:30"), ("05:45", "06:15")])
-def test_minutes_that_the_clock_reads_twice_are_refused_and_not_dropped(begins: str, ends: str) -> None:
-    """Half past one comes twice in New York on 1 November."""
-    edges = [datetime.fromisoformat(f"2026-11-01T{text}Z") for text in (begins, ends)]
-    odd = CalendarEvent(name="odd", start=edges[0], end=edges[1])
-    with pytest.raises(InvalidSpec, match="twice") as refused:
-        overrides_of([odd], zones.zone("America/New_York"), FIRST, LAST, active=True)
+NEW_YORK = zones.zone("America/New_York")
+
+
+def odd(begins: str, ends: str) -> CalendarEvent:
+    """On the day on which half past one comes twice in New York, at 05:30Z and at 06:30Z."""
+    edges = [datetime.fromisoformat(f"2026-11-{text}Z") for text in (begins, ends)]
+    return CalendarEvent(name="odd", start=edges[0], end=edges[1])
+
+
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.parametrize("make", [overrides_of, spec_of_events])
+@pytest.mark.parametrize(
+    ("begins", "ends"),
+    [
+        ("01T05:30", "01T06:30"),
+        ("01T05:45", "01T06:15"),
+        # An hour of it comes again after the event has ended, or has come before it began.
+        ("01T05:00", "01T05:30"),
+        ("01T06:00", "01T07:00"),
+        ("01T05:30", "02T05:00"),
+        ("01T04:00", "01T05:30"),
+    ],
+)
+def test_minutes_that_the_clock_reads_twice_are_refused_and_not_dropped(
+    begins: str, ends: str, make: Callable[[EventCalendar], object], *, active: bool
+) -> None:
+    # Beside windows of others the middle of a day cannot be closed anyway.
+    with pytest.raises(InvalidSpec, match=r"reads these minutes twice|closes a day's morning") as refused:
+        make(calendar(odd(begins, ends), active=active, zone=NEW_YORK))
     assert refused.value.field == "2026-11-01"
+    assert "odd" in str(refused.value)
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_an_event_around_what_the_clock_reads_twice_or_never_is_said_exactly(*, active: bool) -> None:
+    spring = CalendarEvent(
+        name="spring",
+        start=datetime.fromisoformat("2026-03-08T06:00Z"),
+        end=datetime.fromisoformat("2026-03-08T07:00Z"),
+    )
+    events = calendar(odd("01T04:30", "01T07:30"), spring, active=active, zone=NEW_YORK)
+    assert events_drift(TIME_BASED, spec_of_events(events), events) == []
+
+
+SPANS = st.lists(
+    st.tuples(
+        st.integers(0, 4 * 366).map(
+            lambda quarter: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=6 * quarter)
+        ),
+        st.integers(1, 400).map(lambda quarter: timedelta(minutes=15 * quarter)),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(SPANS, st.booleans())
+def test_a_schedule_of_the_events_alone_is_open_or_closed_while_they_last(
+    spans: list[tuple[datetime, timedelta]],
+    active: bool,
+) -> None:
+    """In a zone whose clock is never changed, so that nothing is refused; the middle of a day as well."""
+    events = [CalendarEvent(name="", start=start, end=start + long) for start, long in spans]
+    spec = spec_of_events(calendar(*events, active=active, zone=zones.zone("Asia/Kolkata")))
+    schedule = compile_schedule(TIME_BASED, spec)
+    edges = {edge for event in events for edge in (event.start, event.end)}
+    for now in sorted(edges | {edge - timedelta(seconds=1) for edge in edges}):
+        assert isinstance(now, datetime)
+        if FIRST < now.date() < LAST:
+            during = any(event.start <= now < event.end for event in events)
+            assert schedule.active(now) is (during is active)
+
+
+def test_what_has_drifted_from_the_events_is_told_by_stretch() -> None:
+    lunch = calendar(event("2026-03-02T12:00", "2026-03-02T13:00", "lunch"), active=False)
+    spec = spec_of_events(lunch)
+    assert spec["overrides"] == [
+        {
+            "dates": ["2026-03-02"],
+            "name": "lunch",
+            "windows": [{"start": "00:00", "end": "12:00"}, {"start": "13:00", "end": "24:00"}],
+        }
+    ]
+    later = calendar(event("2026-03-02T12:30", "2026-03-02T13:00", "lunch"), active=False)
+    assert [str(found) for found in events_drift(TIME_BASED, spec, later)] == [
+        "2026-03-02T12:00Z/2026-03-02T12:30Z is closed"
+    ]
+
+
+def test_more_than_the_grammar_holds_is_refused() -> None:
+    crowd = [
+        event(f"2026-03-02T{n // 6:02}:{n % 6}0", f"2026-03-02T{n // 6:02}:{n % 6}5") for n in range(6 * 20)
+    ]
+    with pytest.raises(InvalidSpec, match="windows"):
+        opened(*crowd)

@@ -1,4 +1,4 @@
-"""Machines by name on the command line, as kubectl takes them: `sm/NAME`, `scheduledmachines/NAME`."""
+"""Names of objects on the command line; machines as kubectl takes them: `sm/NAME`, `scheduledmachines/NAME`."""
 
 import re
 from typing import Final
@@ -18,7 +18,29 @@ def is_machine_kind(text: str) -> bool:
     return text.lower().removesuffix(f".{MACHINE_GROUP}") in _KINDS
 
 
-class MachineName(click.ParamType[str]):
+class ObjectName(click.ParamType[str]):
+    """The name of an object.
+
+    Args:
+        what: kind of object, for messages.
+        longest: characters.
+    """
+
+    name = "name"
+
+    def __init__(self, what: str, longest: int) -> None:
+        self._what, self._longest = what, longest
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Look whether it can be one, or fail as a usage error."""
+        name = str(value)
+        if len(name) > self._longest or not re.fullmatch(str(OBJECT_NAME.pattern), name):
+            remedy = f"lower case letters, digits, '-' and '.', at most {self._longest} characters"
+            self.fail(f"{name!r} is no name of {self._what}: {remedy}", param, ctx)
+        return name
+
+
+class MachineName(ObjectName):
     """`sm/NAME`; the value is NAME."""
 
     name = "machine"
@@ -30,10 +52,7 @@ class MachineName(click.ParamType[str]):
             self.fail(f"{value!r}: write sm/NAME", param, ctx)
         if "/" in name:
             self.fail(f"{value!r}: write sm/NAME, and the namespace with -n", param, ctx)
-        if len(name) > _LONGEST or not re.fullmatch(str(OBJECT_NAME.pattern), name):
-            remedy = f"lower case letters, digits, '-' and '.', at most {_LONGEST} characters"
-            self.fail(f"{name!r} is no name of a machine: {remedy}", param, ctx)
-        return name
+        return super().convert(name, param, ctx)
 
 
 class Namespace(click.ParamType[str]):
@@ -50,5 +69,6 @@ class Namespace(click.ParamType[str]):
         return text
 
 
-MACHINE_NAME: Final = MachineName()
+MACHINE_NAME: Final = MachineName("a machine", _LONGEST)
+OBJECT: Final = ObjectName("an object", int(OBJECT_NAME.max_length or 0))
 NAMESPACE: Final = Namespace()
