@@ -1,34 +1,29 @@
 """The kind that docs/providers.md writes for its reader works as the page says."""
 
-import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from zoneinfo import ZoneInfo
 
-import attrs
+import pytest
 
-from fivespot.core import zones
-from fivespot.core.api import reasons
 from fivespot.core.api.providers import ProviderStatus
-from fivespot.core.provider.answer import Alone, Answer, Inputs, Unaided
+from fivespot.core.errors import InvalidSpec
+from fivespot.core.provider.answer import Alone
 from fivespot.core.provider.publish import publish
+from tests.kind_of_the_page import kind_of_the_page
 
-PAGE = Path(__file__).parents[3] / "docs" / "providers.md"
+DAY = timedelta(days=1)
 
 
-def test_the_kind_of_the_page_answers_until_midnight() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    known = {
-        found.__name__: found
-        for found in (Answer, Inputs, Unaided, ZoneInfo, attrs, datetime, reasons, timedelta)
-        if hasattr(found, "__name__")
-    }
-    scope = {**known, "reasons": reasons, "UTC": UTC}
-    exec(compile(code, str(PAGE), "exec"), scope)
-    kind = scope["EvenDays"](zones.zone("Asia/Tokyo"))  # type: ignore[operator]
-    # Half past eleven at night of the 2nd, in Tokyo.
-    now = datetime(2026, 3, 2, 14, 30, tzinfo=UTC)
-    made = publish(kind, Alone(), 1, ProviderStatus(), now)
-    assert (made.status.active, made.wake_at) == (True, datetime(2026, 3, 2, 15, tzinfo=UTC))
-    after = publish(kind, Alone(), 1, made.status, made.wake_at or now)
-    assert after.status.active is False
+def test_the_kind_of_the_page_answers_and_says_until_when() -> None:
+    logic = kind_of_the_page().read({"days": 3})
+    first = datetime(1970, 1, 1, tzinfo=UTC) + 6000 * DAY
+    made = publish(logic, Alone(), 1, ProviderStatus(), first + DAY / 2)
+    assert (made.status.active, made.wake_at) == (True, first + DAY)
+    after = publish(logic, Alone(), 1, made.status, first + DAY)
+    assert (after.status.active, after.status.next_transition_time) == (False, first + 3 * DAY)
+    assert [event.reason for event in after.events] == ["WindowClosed"]
+
+
+def test_its_model_refuses_what_the_page_says() -> None:
+    with pytest.raises(InvalidSpec, match="write 2 to 366") as refused:
+        kind_of_the_page().read({"days": 1})
+    assert refused.value.field == "days"
