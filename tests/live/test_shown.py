@@ -4,11 +4,13 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
 import httpx
 import pytest
 
+from tests import builders
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.ports import free_ports
 from tests.controlplane.pytest_plugin import StartControlPlane
@@ -16,7 +18,7 @@ from tests.controlplane.waiting import wait_until
 from tests.live import product
 from tests.live.product import ADMINS, Process, World, machine
 
-NAMESPACE = "shown"
+NAMESPACE, SPEAKER = "shown", "speaker"
 
 
 @attrs.frozen
@@ -110,23 +112,55 @@ def test_what_happens_to_a_machine_can_be_read_off_the_metrics(world: World, lea
     leader.wait('fivespot_node_drains_total{result="drained"}', 1)
 
 
-def test_a_provider_shows_what_its_schedules_say(world: World, tmp_path: Path) -> None:
+def _providers(*, active: bool) -> list[dict[str, Any]]:
+    """One of each kind that says so by itself; what the composite says is the opposite of the toggle."""
+    windows = (product.open_now if active else product.closed_now)(NAMESPACE)["spec"]
+    toggle = builders.reference(SPEAKER, "ManualSpotSchedule")
+    found = [
+        builders.provider("TimeBasedSpotSchedule", SPEAKER, **windows),
+        builders.provider("CapitalMarketsSchedule", SPEAKER, **windows, timezone="UTC"),
+        builders.provider("ManualSpotSchedule", SPEAKER, active=active),
+        builders.provider("CompositeSpotSchedule", SPEAKER, **{"not": [toggle]}),
+    ]
+    for each in found:
+        each["metadata"]["namespace"] = NAMESPACE
+    return found
+
+
+def test_providers_show_what_their_schedules_say_and_how_often_that_has_changed(
+    world: World, tmp_path: Path
+) -> None:
     world.provider.stop()
-    world.apply(product.open_now(NAMESPACE))
-    shown = _started(
-        world.plane,
-        tmp_path,
-        "test:shown-provider",
-        "provider",
-        "run",
-        "time-based",
-        "--lease-name",
-        "shown-p",
-    )
+    world.apply(*_providers(active=True))
+    line = ("provider", "run", "--lease-name", "shown-p")
+    shown = _started(world.plane, tmp_path, "test:shown-provider", *line)
+    labels = f'{{name="{SPEAKER}",namespace="{NAMESPACE}"}}'
+    kinds = {"time_based": True, "capital_markets": True, "manual": True, "composite": False}
     try:
         shown.wait_until_ready()
-        shown.wait(f'fivespot_time_based_active{{name="nights",namespace="{NAMESPACE}"}}', 1)
+        for kind, answer in kinds.items():
+            shown.wait(f"fivespot_{kind}_active{labels}", answer)
+            assert shown.metric(f"fivespot_{kind}_transitions_total{labels}") is None, (
+                "the first is no change"
+            )
+        world.apply(*_providers(active=False))
+        for kind, answer in kinds.items():
+            shown.wait(f"fivespot_{kind}_active{labels}", not answer)
+            shown.wait(f"fivespot_{kind}_transitions_total{labels}", 1)
         assert "watch TimeBasedSpotSchedule" in shown.get("/readyz?verbose").text
+
+        assert shown.metric('fivespot_provider_queries_total{result="failed"}') == 0
+        local = builders.prometheus(SPEAKER)
+        local["metadata"]["namespace"] = NAMESPACE
+        local["spec"]["url"] = "http://127.0.0.1:9090"
+        world.apply(local)
+        wait_until(
+            lambda: shown.metric('fivespot_provider_queries_total{result="failed"}') or 0,
+            seconds=40,
+            what="a question has failed",
+            every=0.2,
+        )
+        assert shown.metric(f"fivespot_prometheus_active{labels}") == 0
     finally:
         assert shown.process.stop() == 0
         world.provider.start()
