@@ -142,6 +142,16 @@ def test_a_schedule_of_events_is_not_compared_without_its_file(freeze: Path) -> 
     assert "was made from a file other.ics, but from freeze.ics" in done.output
 
 
+def test_beside_the_calendar_of_an_exchange_each_is_compared_with_its_own_source(freeze: Path) -> None:
+    path = schedule(freeze)
+    path.write_text(f"{path.read_text()}---\n{printed('XNYS', '--years', '2026')}")
+    done = run("--check", path)
+    assert (done.exit_code, done.stdout.count("\n")) == (0, 1)
+    assert "CapitalMarketsSchedule default/xnys: as XNYS" in done.stdout
+    assert "Not compared, since made from freeze.ics: say with --ics" in done.stderr
+    assert printed("--check", path, "--ics", freeze).count("\n") == 1
+
+
 def test_an_annotation_that_was_edited_by_hand_is_named(freeze: Path) -> None:
     path = schedule(freeze)
     path.write_text(path.read_text().replace("calendar-during: closed", "calendar-during: maybe"))

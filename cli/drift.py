@@ -1,0 +1,114 @@
+"""Whether schedules that were made from somebody's calendar still say what their sources say."""
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from fivespot.cli.calendars import DURING, events_of, exchange_of
+from fivespot.cli.output import counted
+from fivespot.core.names import CALENDAR, CALENDAR_DAYS, CALENDAR_DURING
+
+if TYPE_CHECKING:
+    from fivespot.core.calendar.derive import Difference
+    from fivespot.core.fleet import Provider
+
+_SHOWN: Final = 20
+
+
+def compare_manifest(path: str, ics: Path | None) -> None:
+    """Compare every schedule of a manifest that was made so with its source, and print how they differ.
+
+    Args:
+        path: of the manifest.
+        ics: the file whose events the schedules were made from that are to be compared; None for those of exchanges.
+
+    Raises:
+        click.exceptions.Exit: with 1, when one has drifted.
+        click.ClickException: there is nothing to compare.
+    """
+    from fivespot.cli.fleets import load_fleet, require_sound  # noqa: PLC0415
+    from fivespot.core.api.kinds import SCHEDULE_KINDS  # noqa: PLC0415
+
+    fleet = load_fleet([path])
+    require_sound(fleet, [path], "compared")
+    schedules = [provider for provider in fleet.providers if provider.kind in SCHEDULE_KINDS]
+    made = [provider for provider in schedules if CALENDAR in _annotations(provider)]
+    if not made:
+        message = f"no schedule in {path} has the annotation {CALENDAR}; only what this command has printed can be compared"
+        raise click.ClickException(message)
+    from_files = [provider for provider in made if CALENDAR_DURING in _annotations(provider)]
+    files = ", ".join(sorted({_annotations(provider)[CALENDAR] for provider in from_files}))
+    if ics is None:
+        made = [provider for provider in made if provider not in from_files]
+        message = f"made from {files}: say with --ics where such a file is now"
+        if not made:
+            raise click.UsageError(message)
+        if files:
+            click.echo(f"Not compared, since {message}.", err=True)
+    else:
+        made = [provider for provider in from_files if _annotations(provider)[CALENDAR] == ics.name]
+        if not made:
+            message = f"no schedule in {path} was made from a file {ics.name}{f', but from {files}' if files else ''}"
+            raise click.ClickException(message)
+    drifted = [_compare(provider, ics) for provider in made]
+    if any(drifted):
+        raise click.exceptions.Exit(1)
+
+
+def _annotations(provider: "Provider") -> dict[str, str]:
+    found: dict[str, str] = (provider.body.get("metadata") or {}).get("annotations") or {}
+    return found
+
+
+def _compare(provider: "Provider", ics: Path | None) -> bool:
+    """Print how a schedule and its source differ; returns whether they do."""
+    from fivespot.core.errors import InvalidSpec  # noqa: PLC0415
+
+    annotations, shown = _annotations(provider), f"{provider.kind} {provider.namespace}/{provider.name}"
+    days = annotations.get(CALENDAR_DAYS, "")
+    try:
+        first, last = (date.fromisoformat(part) for part in days.split("/"))
+    except ValueError as error:
+        field = f"{shown}: metadata.annotations[{CALENDAR_DAYS}]"
+        raise InvalidSpec(field, days, "write 2026-01-01/2027-12-31") from error
+    if ics is None:
+        source, differences = _drift_of_exchange(provider, first, last)
+    else:
+        source, differences = _drift_of_events(provider, ics, first, last)
+    if not differences:
+        click.echo(f"{shown}: as {source}, {first} to {last}")
+        return False
+    click.echo(f"{shown}: {counted(len(differences), 'difference')} to {source}:")
+    for difference in differences[:_SHOWN]:
+        click.echo(f"  {difference}, and should not be")
+    if len(differences) > _SHOWN:
+        click.echo(f"  and {len(differences) - _SHOWN} more")
+    return True
+
+
+def _drift_of_exchange(provider: "Provider", first: date, last: date) -> "tuple[str, list[Difference]]":
+    from fivespot.core.calendar.derive import drift  # noqa: PLC0415
+
+    found = exchange_of(_annotations(provider)[CALENDAR], first, last)
+    return f"{found.name} by {found.source}", drift(provider.kind, provider.body["spec"], found.calendar)
+
+
+def _drift_of_events(
+    provider: "Provider", ics: Path, first: date, last: date
+) -> "tuple[str, list[Difference]]":
+    from fivespot.core import zones  # noqa: PLC0415
+    from fivespot.core.calendar.events import events_drift  # noqa: PLC0415
+    from fivespot.core.errors import InvalidSpec  # noqa: PLC0415
+    from fivespot.core.schedule import compile_schedule  # noqa: PLC0415
+
+    spec, during = provider.body["spec"], _annotations(provider)[CALENDAR_DURING]
+    if during not in DURING:
+        field = (
+            f"{provider.kind} {provider.namespace}/{provider.name}: metadata.annotations[{CALENDAR_DURING}]"
+        )
+        raise InvalidSpec(field, during, f"write one of {', '.join(DURING)}")
+    zone = zones.zone(compile_schedule(provider.kind, spec).timezone)
+    found, calendar = events_of(ics, zone, first, last, during=during)
+    return f"{found.name} ({found.source})", events_drift(provider.kind, spec, calendar)
