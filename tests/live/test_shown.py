@@ -10,6 +10,7 @@ import attrs
 import httpx
 import pytest
 
+from fivespot.core.provider.kinds import BY_KIND
 from tests import builders
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.ports import free_ports
@@ -164,6 +165,20 @@ def test_providers_show_what_their_schedules_say_and_how_often_that_has_changed(
     finally:
         assert shown.process.stop() == 0
         world.provider.start()
+
+
+def test_only_the_kinds_that_are_named_are_answered_for(world: World, tmp_path: Path) -> None:
+    line = ("provider", "run", "manual", "composite", "--lease-name", "shown-two")
+    shown = _started(world.plane, tmp_path, "test:shown-two", *line)
+    try:
+        shown.wait_until_ready()
+        told = shown.get("/readyz?verbose").text
+        assert {kind for kind in BY_KIND if f"watch {kind}." in told} == {
+            "ManualSpotSchedule",
+            "CompositeSpotSchedule",
+        }
+    finally:
+        assert shown.process.stop() == 0
 
 
 def test_a_standby_is_ready_and_says_that_it_does_not_lead(
