@@ -9,6 +9,7 @@ import click
 
 from fivespot.cli.output import counted
 from fivespot.core.names import CALENDAR, CALENDAR_DAYS, CALENDAR_DURING, CALENDAR_SOURCE
+from fivespot.core.text import one_line
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -78,11 +79,9 @@ def manifest_of_events(
     if not calendar.taken():
         message = f"no event of {path} lies between {calendar.first} and {calendar.last}"
         raise click.ClickException(message)
-    head = (
-        f"# {found.name}, {calendar.first} to {calendar.last}, by the clock of {timezone}; {found.source}.\n"
-    )
+    head = f"# {one_line(found.name)}, {calendar.first} to {calendar.last}, by the clock of {timezone}; {found.source}.\n"
     if found.cancelled:
-        head += f"# Cancelled, and left out: {', '.join(found.cancelled)}.\n".replace("\r", " ")
+        head += f"# Cancelled, and left out: {', '.join(found.cancelled)}.\n"
     if name is None:
         head += f"# Put it into the spec of a schedule of the zone {timezone}.\n"
         return head + _yaml({"overrides": overrides_of(calendar)})

@@ -14,6 +14,7 @@ import attrs
 
 from fivespot.core.calendar.events import CalendarEvent
 from fivespot.core.errors import FivespotError, InvalidSpec
+from fivespot.core.text import one_line
 
 _FOLD: Final = re.compile(rb"\r?\n[ \t]")
 """A long line goes on after this (RFC 5545, section 3.1), in the middle of a character if need be: so before it is text."""
@@ -83,7 +84,7 @@ def event_file(path: Path, zone: ZoneInfo, first: date, last: date) -> EventFile
         raise InvalidSpec("FILE", str(path), "there is no VCALENDAR in it")
     events, cancelled = list[CalendarEvent](), dict[str, None]()
     for occurrence, start, end in occurrences:
-        name = str(occurrence.get("SUMMARY", "")).strip()
+        name = one_line(str(occurrence.get("SUMMARY", "")))
         if str(occurrence.get("STATUS", "")).upper() == "CANCELLED":
             cancelled[name or str(start)] = None
         else:
@@ -105,7 +106,7 @@ def _refuse_guesses(events: list[Any]) -> None:
     """
     seen: dict[tuple[str, ...], bytes] = {}
     for event in events:
-        shown = str(event.get("SUMMARY") or event.get("UID") or "an event without a name")
+        shown = one_line(str(event.get("SUMMARY") or event.get("UID") or "an event without a name"))
         if "EXRULE" in event:
             # RFC 5545 has taken it out, so nothing expands it.
             message = f"{shown}: EXRULE is not read; export the days that are left out as EXDATE"

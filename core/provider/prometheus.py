@@ -21,6 +21,7 @@ from fivespot.core.api.scheduled_machine import ScheduleReference
 from fivespot.core.provider.answer import Answer, Inputs
 from fivespot.core.provider.question import Heard, Question
 from fivespot.core.provider.reading import read
+from fivespot.core.text import one_line
 
 STALE: Final = 300.0
 """Seconds that a sample's time may be off ours: more, and somebody answers from a store, or a clock is wrong."""
@@ -143,8 +144,7 @@ def filtered_to_zero(query: str) -> str | None:
 
 def printable(said: str) -> str:
     """What a stranger says, on one line and not too much of it."""
-    clean = "".join(letter if letter.isprintable() else " " for letter in said[: _SAID + 1])
-    return f"{clean[: _SAID - 3]}..." if len(clean) > _SAID else clean
+    return one_line(said, _SAID)
 
 
 def read_prometheus(spec: Mapping[str, Any]) -> Queried:

@@ -382,6 +382,12 @@ def test_a_file_that_names_its_zone_reads_times_without_one_by_that_clock(tmp_pa
     assert found(tmp_path, body) == [("x", utc(2026, 4, 1, 14), utc(2026, 4, 1, 15))]
 
 
+def test_a_name_is_one_line_whatever_stands_in_it(tmp_path: Path) -> None:
+    """It goes into comments and messages."""
+    body = "BEGIN:VEVENT\nSUMMARY:first\\nspec: {}\nDTSTART;VALUE=DATE:20260401\nEND:VEVENT\n"
+    assert found(tmp_path, body) == [("first spec: {}", date(2026, 4, 1), date(2026, 4, 2))]
+
+
 def test_what_is_cancelled_is_named_and_the_source_is_told_by_its_bytes(tmp_path: Path) -> None:
     path = written(tmp_path, GOOGLE)
     file = read(path)
