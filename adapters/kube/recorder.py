@@ -26,7 +26,7 @@ _LOG: Final = logging.getLogger(__name__)
 _WAITING: Final = 20_000
 """So many Events may wait, a few KB each at most: those of a whole fleet may come within one second."""
 FINISH_SECONDS: Final = 2.0
-"""For so long the Events that wait are published at the end; less than whoever hands over has for the whole of it."""
+"""For so long Events are published after the process was asked to end; less than whoever hands over has for all of it."""
 # Bounds of the API server (pkg/apis/core/validation/events.go), in bytes.
 _NOTE_BYTES: Final = 1024
 _INSTANCE_BYTES: Final = 128
@@ -74,6 +74,7 @@ class EventRecorder:
         self._turn = turn
         self._correlator = Correlator()
         self._on_dropped = on_dropped or (lambda: None)
+        self._ends: float | None = None
         self.dropped = 0
 
     def record(self, about: Metadata, api_version: str, kind: str, event: Event) -> None:
@@ -107,18 +108,23 @@ class EventRecorder:
         self.dropped += 1
         self._on_dropped()
 
-    async def finish(self, within: float = FINISH_SECONDS) -> None:
-        """Return once nothing is waiting, while `run` is at work, or after `within` seconds: what waits then is dropped.
+    def stop(self) -> None:
+        """What waits has FINISH_SECONDS from now on."""
+        self._ends = asyncio.get_running_loop().time() + FINISH_SECONDS
+
+    async def finish(self) -> None:
+        """Return once nothing is waiting, while `run` is at work, or when the time after `stop` is up: the rest is dropped.
 
         Whoever hands over must not keep the next leader waiting for what is told of work that is done.
         """
         try:
-            async with asyncio.timeout(within):
+            async with asyncio.timeout_at(self._ends):
                 await self._queue.join()
         except TimeoutError:
             waiting = self._queue.qsize()
             _LOG.warning("events that are left untold: %d", waiting)
             for _ in range(waiting):
+                self._queue.get_nowait()
                 self._drop()
 
     async def run(self) -> None:

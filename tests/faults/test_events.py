@@ -40,7 +40,7 @@ class Told:
 
     async def published(self) -> list[Object]:
         """The Events on the server, once nothing is waiting; in no order."""
-        await self.recorder.finish(60)
+        await self.recorder.finish()
         return [item for _, item in self.server.world.store.items(EVENTS)]
 
 
@@ -141,7 +141,8 @@ def test_what_still_waits_at_the_end_is_given_up_and_counted() -> None:
             here.server.faults.add(Hold(held), resource="events", times=None)
             for number in range(3):
                 here.say(name=f"desk-{number}")
-            await here.recorder.finish(0.01)
+            here.recorder.stop()
+            await here.recorder.finish()
             # Of the first nobody can say whether it was done.
             assert here.recorder.dropped == len(here.dropped) == 2
             held.set()

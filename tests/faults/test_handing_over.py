@@ -13,7 +13,7 @@ from fivespot.core.provider.kinds import BY_KIND
 from tests import builders
 from tests.fakeapi import FakeApi, fake_api
 from tests.fakeapi.faults import Hold
-from tests.faults.publishing import MORNING, SCHEDULES
+from tests.faults.publishing import MINUTE, MORNING, SCHEDULES, Publishing
 from tests.faults.setting import NAMESPACE, HandClock, gateway_to, install, run
 
 MANY = 50
@@ -31,6 +31,7 @@ def test_events_that_wait_do_not_keep_the_lease_from_the_next_leader() -> None:
         clock = HandClock(MORNING)
         async with fake_api(now=clock.now) as server, gateway_to(server) as gateway:
             install(server)
+            here = Publishing(server, clock)
             server.create("v1", "namespaces", {"metadata": {"name": SYSTEM_NAMESPACE}})
             for number in range(MANY):
                 body = builders.provider(
@@ -48,14 +49,10 @@ def test_events_that_wait_do_not_keep_the_lease_from_the_next_leader() -> None:
             leading = asyncio.ensure_future(
                 lead(Process(gateway, stop, Metrics()), [controller], election=election, default_name=LEASE)
             )
-            async with asyncio.timeout(30):
-                while _answers(server) != [False] * MANY:  # noqa: ASYNC110 - told by nothing else
-                    await asyncio.sleep(0.001)
+            await here.until(lambda: _answers(server) == [False] * MANY)
             server.faults.add(Hold(held), resource="events", times=None)
-            clock.advance(1800)
-            async with asyncio.timeout(30):
-                while _answers(server) != [True] * MANY:  # noqa: ASYNC110 - told by nothing else
-                    await asyncio.sleep(0.001)
+            clock.advance(30 * MINUTE)
+            await here.until(lambda: _answers(server) == [True] * MANY)
             stop.set()
             await leading
             (lease,) = (body for _, body in server.world.store.items("leases.coordination.k8s.io"))

@@ -146,6 +146,7 @@ class MachineController:
     def stop(self) -> None:
         """Take no more work: `run` returns when what is in hand is done."""
         self._queue.close()
+        self._events.stop()
 
     def checks(self) -> list[Check]:
         """What has to be well for this process to be ready: a tenant's child cluster does not count."""

@@ -169,6 +169,7 @@ class ProviderController:
     def stop(self) -> None:
         """Take no more work: `run` returns when what is in hand is done."""
         self._queue.close()
+        self._events.stop()
 
     async def _look_back(self) -> None:
         """Ask all of them again when the wall clock has been set back."""
