@@ -208,7 +208,8 @@ def wait_for_pause(running: World, namespace: str, name: str, *, paused: bool = 
         conditions = running.get(namespace, MACHINES, name)["status"].get("conditions", [])
         return any((entry["type"], entry["status"]) == ("Paused", status) for entry in conditions)
 
-    wait_until(said, seconds=20, what=f"Cluster API says Paused={status} of {name}")
+    # Whenever the served versions have changed, its informers look again after up to half a minute (client-go's back-off).
+    wait_until(said, seconds=90, what=f"Cluster API says Paused={status} of {name}")
 
 
 def set_status(running: World, namespace: str, kind: str, name: str, status: dict[str, Any]) -> None:
