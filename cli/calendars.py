@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DURING: Final = ("closed", "open")
 """What a schedule is while an event lasts."""
+FIRST_YEAR: Final = 1970
+LAST_YEAR: Final = 2199
 _CLOCK_OR_DATE: Final = re.compile("[0-9]+[:-][0-9:/-]+")
 
 
@@ -82,6 +84,8 @@ def manifest_of_events(
     head = f"# {one_line(found.name)}, {calendar.first} to {calendar.last}, by the clock of {timezone}; {found.source}.\n"
     if found.cancelled:
         head += f"# Cancelled, and left out: {', '.join(found.cancelled)}.\n"
+    if found.moments:
+        head += f"# Without length, and left out: {', '.join(found.moments)}.\n"
     if name is None:
         head += f"# Put it into the spec of a schedule of the zone {timezone}.\n"
         return head + _yaml({"overrides": overrides_of(calendar)})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from fivespot.cli.calendars import DURING, events_of, exchange_of
+from fivespot.cli.calendars import DURING, FIRST_YEAR, LAST_YEAR, events_of, exchange_of
 from fivespot.cli.output import counted
 from fivespot.core.names import CALENDAR, CALENDAR_DAYS, CALENDAR_DURING
 
@@ -38,21 +38,20 @@ def compare_manifest(path: str, ics: Path | None) -> None:
     if not made:
         message = f"no schedule in {path} has the annotation {CALENDAR}; only what this command has printed can be compared"
         raise click.ClickException(message)
-    from_files = [provider for provider in made if CALENDAR_DURING in _annotations(provider)]
-    files = ", ".join(sorted({_annotations(provider)[CALENDAR] for provider in from_files}))
-    if ics is None:
-        made = [provider for provider in made if provider not in from_files]
-        message = f"made from {files}: say with --ics where such a file is now"
-        if not made:
-            raise click.UsageError(message)
-        if files:
-            click.echo(f"Not compared, since {message}.", err=True)
-    else:
-        made = [provider for provider in from_files if _annotations(provider)[CALENDAR] == ics.name]
-        if not made:
-            message = f"no schedule in {path} was made from a file {ics.name}{f', but from {files}' if files else ''}"
-            raise click.ClickException(message)
-    drifted = [_compare(provider, ics) for provider in made]
+    chosen = [provider for provider in made if _file(provider) == (ics.name if ics is not None else None)]
+    others = sorted(
+        {_file(provider) or _annotations(provider)[CALENDAR] for provider in made if provider not in chosen}
+    )
+    if not chosen and ics is None:
+        message = f"made from {', '.join(others)}: say with --ics where such a file is now"
+        raise click.UsageError(message)
+    if not chosen and ics is not None:
+        message = f"no schedule in {path} was made from a file {ics.name}, but from {', '.join(others)}"
+        raise click.ClickException(message)
+    if others:
+        remedy = "say with --ics where such a file is now" if ics is None else "compare them by themselves"
+        click.echo(f"Not compared: what was made from {', '.join(others)}; {remedy}.", err=True)
+    drifted = [_compare(provider, ics) for provider in chosen]
     if any(drifted):
         raise click.exceptions.Exit(1)
 
@@ -62,17 +61,36 @@ def _annotations(provider: "Provider") -> dict[str, str]:
     return found
 
 
-def _compare(provider: "Provider", ics: Path | None) -> bool:
-    """Print how a schedule and its source differ; returns whether they do."""
+def _file(provider: "Provider") -> str | None:
+    """The name of the file whose events it was made from; None when it was an exchange."""
+    annotations = _annotations(provider)
+    return annotations[CALENDAR] if CALENDAR_DURING in annotations else None
+
+
+def _field(provider: "Provider", annotation: str) -> str:
+    return f"{provider.kind} {provider.namespace}/{provider.name}: metadata.annotations[{annotation}]"
+
+
+def _days(provider: "Provider") -> tuple[date, date]:
+    """The first and the last day that it was made for."""
     from fivespot.core.errors import InvalidSpec  # noqa: PLC0415
 
-    annotations, shown = _annotations(provider), f"{provider.kind} {provider.namespace}/{provider.name}"
-    days = annotations.get(CALENDAR_DAYS, "")
+    text = _annotations(provider).get(CALENDAR_DAYS, "")
+    first, _, last = text.partition("/")
     try:
-        first, last = (date.fromisoformat(part) for part in days.split("/"))
-    except ValueError as error:
-        field = f"{shown}: metadata.annotations[{CALENDAR_DAYS}]"
-        raise InvalidSpec(field, days, "write 2026-01-01/2027-12-31") from error
+        days = date.fromisoformat(first), date.fromisoformat(last)
+        if days[0] <= days[1] and days[0].year >= FIRST_YEAR and days[1].year <= LAST_YEAR:
+            return days
+    except ValueError:
+        pass
+    remedy = f"write 2026-01-01/2027-12-31, in order, between {FIRST_YEAR} and {LAST_YEAR}"
+    raise InvalidSpec(_field(provider, CALENDAR_DAYS), text, remedy)
+
+
+def _compare(provider: "Provider", ics: Path | None) -> bool:
+    """Print how a schedule and its source differ; returns whether they do."""
+    shown = f"{provider.kind} {provider.namespace}/{provider.name}"
+    first, last = _days(provider)
     if ics is None:
         source, differences = _drift_of_exchange(provider, first, last)
     else:
@@ -105,10 +123,7 @@ def _drift_of_events(
 
     spec, during = provider.body["spec"], _annotations(provider)[CALENDAR_DURING]
     if during not in DURING:
-        field = (
-            f"{provider.kind} {provider.namespace}/{provider.name}: metadata.annotations[{CALENDAR_DURING}]"
-        )
-        raise InvalidSpec(field, during, f"write one of {', '.join(DURING)}")
+        raise InvalidSpec(_field(provider, CALENDAR_DURING), during, f"write one of {', '.join(DURING)}")
     zone = zones.zone(compile_schedule(provider.kind, spec).timezone)
     found, calendar = events_of(ics, zone, first, last, during=during)
     return f"{found.name} ({found.source})", events_drift(provider.kind, spec, calendar)

@@ -9,14 +9,19 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from fivespot.cli.calendars import DURING, exchange_of, manifest_of_events, manifest_of_exchange
+from fivespot.cli.calendars import (
+    DURING,
+    FIRST_YEAR,
+    LAST_YEAR,
+    exchange_of,
+    manifest_of_events,
+    manifest_of_exchange,
+)
 from fivespot.cli.drift import compare_manifest
 from fivespot.cli.instants import ZONE
 from fivespot.cli.objects import NAMESPACE, OBJECT
 
 _YEARS: Final = re.compile(r"([0-9]{4})(?:-([0-9]{4}))?")
-_FIRST_YEAR: Final = 1970
-_LAST_YEAR: Final = 2199
 
 
 @attrs.frozen
@@ -47,8 +52,8 @@ class YearsType(click.ParamType[Years]):
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             self.fail(f"{value!r} ends before it begins", param, ctx)
-        if not _FIRST_YEAR <= first <= last <= _LAST_YEAR:
-            self.fail(f"{value!r} is not between {_FIRST_YEAR} and {_LAST_YEAR}", param, ctx)
+        if not FIRST_YEAR <= first <= last <= LAST_YEAR:
+            self.fail(f"{value!r} is not between {FIRST_YEAR} and {LAST_YEAR}", param, ctx)
         return Years(first, last)
 
 
@@ -124,13 +129,14 @@ def command(
     With --ics and --name, a whole TimeBasedSpotSchedule that knows nothing but the events, closed or open to the minute while they
     last: to be combined with others by a CompositeSpotSchedule.
 
-    With --check, every schedule of a MANIFEST that was made so is compared with its source as it is now.
+    With --check, every schedule of a MANIFEST that was made of an exchange is compared with it as it is now; with --check and --ics,
+    every one that was made of a file of that name.
 
     Exit status: 0 done, and nothing has drifted; 1 otherwise.
     """
+    given = {name for name in ctx.params if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
     if check is not None:
-        left_out = ("exchange", "years", "name", "namespace", "during", "timezone")
-        if any(ctx.get_parameter_source(each) is not ParameterSource.DEFAULT for each in left_out):
+        if given - {"check", "ics"}:
             message = (
                 "--check compares with the source that the manifest names; leave the rest out, but for --ics"
             )
@@ -150,6 +156,9 @@ def command(
         made = manifest_of_events(ics, *years.days, name, namespace, timezone=timezone, during=during)
         click.echo(made, nl=False)
         return
+    if given & {"during", "timezone"}:
+        message = "--during and --timezone are for --ics; an exchange has its own"
+        raise click.UsageError(message)
     if exchange is None or years is None:
         missing = "EXCHANGE" if exchange is None else "--years"
         message = f"{missing} is missing: 5spot calendar XNYS --years 2026-2027"

@@ -17,12 +17,14 @@ from fivespot.core.calendar.sessions import DAY_MINUTES, Hours, Interval, clippe
 from fivespot.core.errors import InvalidSpec
 from fivespot.core.schedule import TIME_BASED
 from fivespot.core.schedule.bounds import MAX_DATES, MAX_NAME_LENGTH
+from fivespot.core.text import one_line
 
 Segment = tuple[int, int]
 """Minutes of a local day, half-open."""
 _WHOLE_DAY: Final[Segment] = (0, DAY_MINUTES)
 _ALWAYS: Final = ({"days": ["mon-sun"], **Hours(*_WHOLE_DAY).window()},)
 _MOMENT: Final = timedelta(microseconds=1)
+_DAY: Final = timedelta(days=1)
 
 
 @attrs.frozen(kw_only=True)
@@ -32,12 +34,29 @@ class CalendarEvent:
     Attributes:
         name: what it is called; may be empty.
         start: a date for whole days, whatever the zone; else an aware instant.
-        end: the same kind, half-open; a date that is not after `start` is a day long all the same.
+        end: the same kind, half-open; whole days are one at least.
     """
 
     name: str
     start: date | datetime
     end: date | datetime
+
+    @property
+    def last_day(self) -> date:
+        """Of whole days, the last one."""
+        return max(self.start, self.end - _DAY)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no length; a day has."""
+        return isinstance(self.start, datetime) and self.start >= self.end
+
+    def touches(self, first: date, last: date, zone: ZoneInfo) -> bool:
+        """Whether any of it, be it a moment, lies on the days from `first` to `last` (included) of a zone."""
+        if isinstance(self.start, datetime) and isinstance(self.end, datetime):
+            start, end = span(first, last, zone)
+            return self.start < end and (self.end > start or self.start >= start)
+        return self.start <= last and self.last_day >= first
 
 
 @attrs.frozen(kw_only=True)
@@ -64,11 +83,21 @@ class EventCalendar:
 
     def taken(self) -> list[Interval]:
         """The union of the events, within the days of interest."""
-        return clipped(merged(_stretch(event, self.zone) for event in self.events), *self.known())
+        return clipped(merged(self._stretch(event) for event in self.concerned()), *self.known())
+
+    def concerned(self) -> Iterator[CalendarEvent]:
+        """The events that touch the days of interest."""
+        return (event for event in self.events if event.touches(self.first, self.last, self.zone))
 
     def open(self) -> list[Interval]:
         """When a schedule is open that knows nothing but the events."""
         return self.taken() if self.active else _between(self.taken(), *self.known())
+
+    def _stretch(self, event: CalendarEvent) -> Interval:
+        if isinstance(event.start, datetime) and isinstance(event.end, datetime):
+            return event.start, event.end
+        # As far as it concerns us: what goes on for ever ends in a year that has no date.
+        return span(max(self.first, event.start), min(self.last, event.last_day), self.zone)
 
 
 @attrs.define
@@ -129,7 +158,7 @@ def _overrides(
     for day, found in sorted(by_day.items()):
         union = _union(found.segments)
         change = _open(union) if calendar.active else _closed(day, union, found, usual)
-        name = "; ".join(found.names)[:MAX_NAME_LENGTH]
+        name = one_line("; ".join(found.names), MAX_NAME_LENGTH)
         entry = {**({"name": name} if name else {}), **change}
         entries.setdefault(str(entry), (entry, []))[1].append(day)
     return [
@@ -150,7 +179,7 @@ def _prove(
     """
     for found in differences(TIME_BASED, spec, wanted, *calendar.known()):
         day = found.start.astimezone(calendar.zone).date()
-        names = ", ".join(by_day[day].names if day in by_day else ())
+        names = ", ".join(by_day[day].names if day in by_day else ()) or "an event"
         remedy = "the clock reads these minutes twice, so no window can say which; move the event by an hour"
         raise InvalidSpec(day.isoformat(), f"{names}: {found}, and should not be", remedy)
 
@@ -158,38 +187,36 @@ def _prove(
 def _by_day(calendar: EventCalendar) -> dict[date, _Day]:
     """What the events take of each day of interest that they touch."""
     by_day: dict[date, _Day] = {}
-    for event in calendar.events:
-        for day, segment in _segments(event, calendar.zone):
-            if calendar.first <= day <= calendar.last:
-                found = by_day.setdefault(day, _Day())
-                found.segments.append(_whole_minutes(day, event, segment))
-                if event.name:
-                    found.names[event.name] = None
+    for event in calendar.concerned():
+        for day, segment in _segments(event, calendar):
+            found = by_day.setdefault(day, _Day())
+            found.segments.append(_whole_minutes(day, event, segment))
+            if event.name:
+                found.names[event.name] = None
     return by_day
 
 
-def _stretch(event: CalendarEvent, zone: ZoneInfo) -> Interval:
-    if isinstance(event.start, datetime) and isinstance(event.end, datetime):
-        return event.start, event.end
-    return span(event.start, max(event.start, event.end - timedelta(days=1)), zone)
+def _segments(event: CalendarEvent, calendar: EventCalendar) -> Iterator[tuple[date, tuple[float, float]]]:
+    """The days of interest that an event touches, and the minutes that the clock of the zone reads at its edges.
 
-
-def _segments(event: CalendarEvent, zone: ZoneInfo) -> Iterator[tuple[date, tuple[float, float]]]:
-    """The days of an event, and the minutes that the clock of the zone reads at its edges; in a fold an end may be before a start."""
+    In a fold an end may be before a start.
+    """
+    first, last = calendar.first, calendar.last
     if not isinstance(event.start, datetime) or not isinstance(event.end, datetime):
-        yield from (
-            (day, _WHOLE_DAY) for day in days(event.start, max(event.start, event.end - timedelta(days=1)))
-        )
+        yield from ((day, _WHOLE_DAY) for day in days(max(first, event.start), min(last, event.last_day)))
         return
-    if event.start >= event.end:
+    if event.empty:
         return
-    start, end = event.start.astimezone(zone), event.end.astimezone(zone)
-    for day in days(start.date(), (event.end - _MOMENT).astimezone(zone).date()):
+    # What goes on for ever ends in a year that has no date.
+    known = calendar.known()
+    start, end = max(event.start, known[0] - _DAY), min(event.end, known[1] + _DAY)
+    begins, ends = start.astimezone(calendar.zone), end.astimezone(calendar.zone)
+    for day in days(max(first, begins.date()), min(last, (end - _MOMENT).astimezone(calendar.zone).date())):
         yield (
             day,
             (
-                _reading(start) if day == start.date() else 0,
-                _reading(end) if day == end.date() else DAY_MINUTES,
+                _reading(begins) if day == begins.date() else 0,
+                _reading(ends) if day == ends.date() else DAY_MINUTES,
             ),
         )
 

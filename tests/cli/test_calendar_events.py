@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
-from fivespot.cli.main import cli
 from fivespot.core.api.admission import problems_of_document
+from tests.cli import running
+from tests.cli.running import Ended
 
 FREEZE = """\
 BEGIN:VCALENDAR
@@ -55,14 +55,14 @@ def freeze(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(cli, ["calendar", *map(str, arguments)])
+def run(*arguments: str | Path) -> Ended:
+    return running.run("calendar", *arguments)
 
 
-def printed(*arguments: object) -> str:
+def printed(*arguments: str | Path) -> str:
     done = run(*arguments)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    assert done.status == 0, done.err
+    return done.out
 
 
 def schedule(freeze: Path, *arguments: str) -> Path:
@@ -124,45 +124,59 @@ def test_where_the_file_and_a_committed_schedule_have_drifted_apart_is_told(free
     path = schedule(freeze)
     with_lunch(freeze)
     done = run("--check", path, "--ics", freeze)
-    assert done.exit_code == 1
-    assert done.stdout.splitlines()[1:] == [
-        "  2026-06-01T10:00Z/2026-06-01T11:00Z is open, and should not be"
-    ]
+    assert done.status == 1
+    assert done.out.splitlines()[1:] == ["  2026-06-01T10:00Z/2026-06-01T11:00Z is open, and should not be"]
 
 
 def test_a_schedule_of_events_is_not_compared_without_its_file(freeze: Path) -> None:
     path = schedule(freeze)
     done = run("--check", path)
-    assert done.exit_code == 2
-    assert "made from freeze.ics: say with --ics where such a file is now" in done.output
+    assert done.status == 2
+    assert "made from freeze.ics: say with --ics where such a file is now" in done.err
     other = freeze.with_name("other.ics")
     other.write_text(FREEZE)
     done = run("--check", path, "--ics", other)
-    assert done.exit_code == 1
-    assert "was made from a file other.ics, but from freeze.ics" in done.output
+    assert done.status == 1
+    assert "was made from a file other.ics, but from freeze.ics" in done.err
 
 
 def test_beside_the_calendar_of_an_exchange_each_is_compared_with_its_own_source(freeze: Path) -> None:
     path = schedule(freeze)
     path.write_text(f"{path.read_text()}---\n{printed('XNYS', '--years', '2026')}")
     done = run("--check", path)
-    assert (done.exit_code, done.stdout.count("\n")) == (0, 1)
-    assert "CapitalMarketsSchedule default/xnys: as XNYS" in done.stdout
-    assert "Not compared, since made from freeze.ics: say with --ics" in done.stderr
-    assert printed("--check", path, "--ics", freeze).count("\n") == 1
+    assert (done.status, done.out.count("\n")) == (0, 1)
+    assert "CapitalMarketsSchedule default/xnys: as XNYS" in done.out
+    assert "Not compared: what was made from freeze.ics; say with --ics" in done.err
+    done = run("--check", path, "--ics", freeze)
+    assert (done.status, done.out.count("\n")) == (0, 1)
+    assert "Not compared: what was made from XNYS;" in done.err
 
 
 def test_an_annotation_that_was_edited_by_hand_is_named(freeze: Path) -> None:
     path = schedule(freeze)
-    path.write_text(path.read_text().replace("calendar-during: closed", "calendar-during: maybe"))
+    text = path.read_text()
+    path.write_text(text.replace("calendar-during: closed", "calendar-during: maybe"))
     done = run("--check", path, "--ics", freeze)
-    assert "calendar-during" in str(done.exception)
+    assert (done.status, "calendar-during" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("days", ["2026-12-31/2026-01-01", "0001-01-01/9999-12-31", "2026", "all/of them"])
+def test_days_that_were_edited_by_hand_are_named(freeze: Path, days: str) -> None:
+    path = schedule(freeze)
+    path.write_text(path.read_text().replace("2026-01-01/2026-12-31", days))
+    done = run("--check", path, "--ics", freeze)
+    assert (done.status, "calendar-days" in done.err, "in order" in done.err) == (1, True, True)
+
+
+def test_a_manifest_may_come_from_standard_input(freeze: Path) -> None:
+    done = running.process("calendar", "--check", "-", "--ics", freeze, stdin=schedule(freeze).read_text())
+    assert (done.status, done.out.startswith("TimeBasedSpotSchedule default/freeze: as")) == (0, True)
 
 
 def test_no_event_in_these_years_is_said(freeze: Path) -> None:
     done = run("--ics", freeze, "--years", "2030")
-    assert done.exit_code == 1
-    assert "no event of" in done.output
+    assert done.status == 1
+    assert "no event of" in done.err
 
 
 @pytest.mark.parametrize(
@@ -174,9 +188,11 @@ def test_no_event_in_these_years_is_said(freeze: Path) -> None:
         (("--ics", "FILE", "--years", "2026", "--name", "Year_End"), "'Year_End' is no name of an object"),
         (("XNYS", "--years", "2026", "-n", "Floor_2"), "'Floor_2' is no name of a namespace"),
         (("--check", "FILE", "--during", "open"), "leave the rest out"),
+        (("XNYS", "--years", "2026", "--during", "open"), "are for --ics"),
+        (("XNYS", "--years", "2026", "--timezone", "UTC"), "are for --ics"),
     ],
 )
 def test_usage(freeze: Path, arguments: tuple[str, ...], words: str) -> None:
     done = run(*(freeze if argument == "FILE" else argument for argument in arguments))
-    assert done.exit_code == 2, done.output
-    assert words in done.output
+    assert done.status == 2, done.err
+    assert words in done.err

@@ -353,6 +353,65 @@ GUESSES = {
         "DTSTART:20260401T100000Z\nDTEND:20260401T110000\n",
         "both in a zone, or both in none",
     ),
+    "a length that goes back": (
+        "DTSTART:20260401T100000Z\nDURATION:-PT1H\n",
+        "its DURATION is -1 day",
+    ),
+    "a day that lasts two hours": (
+        "DTSTART;VALUE=DATE:20260401\nDURATION:PT2H\n",
+        "which are no whole days",
+    ),
+    "an end and a length": (
+        "DTSTART:20260401T100000Z\nDTEND:20260401T110000Z\nDURATION:PT2H\n",
+        "both DTEND and DURATION",
+    ),
+    "no start": ("DTEND:20260401T110000Z\n", "it has no DTSTART"),
+    "an end in the last of all years": (
+        "DTSTART;VALUE=DATE:20260401\nDTEND;VALUE=DATE:99991231\n",
+        "begins in the year 2026 and lasts 2912352 days; write dates that are meant",
+    ),
+    "a length beyond all years": (
+        "DTSTART:20260401T100000Z\nDURATION:P9999999W\n",
+        "lasts 69999993 days",
+    ),
+    "a start in the first of all years": (
+        "DTSTART;TZID=Europe/Berlin:00010101T000000\nDTEND;TZID=Europe/Berlin:20260401T000000\n",
+        "begins in the year 1 ",
+    ),
+    "two starts": ("DTSTART:20260401T110000Z\nDTSTART:20260402T110000Z\n", "more than one DTSTART"),
+    "a series by no rule": ("DTSTART:20260401T110000Z\nRRULE:garbage\n", "has no FREQ"),
+    "a series with an empty rule": ("DTSTART:20260401T110000Z\nRRULE:\n", "has no FREQ"),
+    "a series of times that ends with a day": (
+        "DTSTART;TZID=Europe/Berlin:20260401T100000\nRRULE:FREQ=DAILY;UNTIL=20260403\n",
+        "UNTIL 2026-04-03; as its DTSTART is, that has to be a time in UTC",
+    ),
+    "a series in a zone that ends by no zone's clock": (
+        "DTSTART;TZID=America/New_York:20260401T220000\nRRULE:FREQ=DAILY;UNTIL=20260403T220000\n",
+        "that has to be a time in UTC",
+    ),
+    "a series without a zone that ends in UTC": (
+        "DTSTART:20260401T220000\nRRULE:FREQ=DAILY;UNTIL=20260403T220000Z\n",
+        "that has to be a time without a zone",
+    ),
+    "a series of days that ends in the middle of one": (
+        "DTSTART;VALUE=DATE:20260401\nRRULE:FREQ=DAILY;UNTIL=20260403T220000Z\n",
+        "that has to be a date",
+    ),
+    "a version without a number, and the first": (
+        (
+            "UID:1\nDTSTART:20260401T100000Z\nEND:VEVENT\n"
+            "BEGIN:VEVENT\nUID:1\nSUMMARY:freeze\nSEQUENCE:0\nDTSTART:20260501T100000Z\n"
+        ),
+        "two different events have the UID 1",
+    ),
+    "one of a series changed twice, in two ways to write its time": (
+        (
+            "UID:1\nDTSTART:20260401T080000Z\nRRULE:FREQ=DAILY;COUNT=3\nEND:VEVENT\n"
+            "BEGIN:VEVENT\nUID:1\nRECURRENCE-ID;TZID=Europe/Berlin:20260402T100000\nDTSTART:20260402T110000Z\nEND:VEVENT\n"
+            "BEGIN:VEVENT\nUID:1\nSUMMARY:freeze\nRECURRENCE-ID:20260402T080000Z\nDTSTART:20260402T120000Z\n"
+        ),
+        "two different events have the UID 1",
+    ),
     "two events that say they are one": (
         "UID:1\nDTSTART:20260401T100000Z\nEND:VEVENT\nBEGIN:VEVENT\nUID:1\nSUMMARY:freeze\nDTSTART:20260501T100000Z\n",
         "two different events have the UID 1",
@@ -368,9 +427,95 @@ def test_what_could_only_be_guessed_is_refused(tmp_path: Path, body: str, words:
     assert (refused.value.field, "freeze" in str(refused.value)) == ("FILE", True)
 
 
-def test_the_same_event_twice_is_one(tmp_path: Path) -> None:
-    body = "BEGIN:VEVENT\nUID:1\nSUMMARY:x\nDTSTART;VALUE=DATE:20260401\nEND:VEVENT\n"
-    assert found(tmp_path, body * 2) == [("x", date(2026, 4, 1), date(2026, 4, 2))]
+def test_the_same_event_twice_is_one_whenever_it_was_exported(tmp_path: Path) -> None:
+    body = (
+        "BEGIN:VEVENT\nUID:1\nSUMMARY:x\nDTSTAMP:2026010{}T000000Z\nDTSTART;VALUE=DATE:20260401\nEND:VEVENT\n"
+    )
+    assert found(tmp_path, body.format(1) + body.format(2)) == [("x", date(2026, 4, 1), date(2026, 4, 2))]
+
+
+def _zone(name: str, offset: str) -> str:
+    standard = (
+        f"BEGIN:STANDARD\nDTSTART:16010101T000000\nTZOFFSETFROM:{offset}\nTZOFFSETTO:{offset}\nEND:STANDARD\n"
+    )
+    return f"BEGIN:VTIMEZONE\nTZID:{name}\n{standard}END:VTIMEZONE\n"
+
+
+OURS = "BEGIN:VEVENT\nSUMMARY:x\nDTSTART;TZID=Ours:20260401T100000\nDTEND;TZID=Ours:20260401T110000\nEND:VEVENT\n"
+
+
+def test_what_a_file_says_of_a_zone_is_forgotten_with_it(tmp_path: Path) -> None:
+    assert found(tmp_path, _zone("Ours", "+0300") + OURS)[0][1] == utc(2026, 4, 1, 7)
+    assert found(tmp_path, _zone("Ours", "+0500") + OURS)[0][1] == utc(2026, 4, 1, 5)
+    with pytest.raises(InvalidSpec, match="'Ours', which is not known"):
+        found(tmp_path, OURS)
+
+
+def test_two_zones_of_one_name_are_refused(tmp_path: Path) -> None:
+    """As in a file that somebody has put together of two calendars."""
+    other = "END:VCALENDAR\nBEGIN:VCALENDAR\nVERSION:2.0\n"
+    with pytest.raises(InvalidSpec, match="two different zones are called 'Ours'"):
+        found(tmp_path, _zone("Ours", "+0300") + OURS + other + _zone("Ours", "+0500") + OURS)
+    assert len(found(tmp_path, (_zone("Ours", "+0300") + OURS) + other + _zone("Ours", "+0300") + OURS)) == 2
+
+
+def test_a_series_of_days_may_end_with_the_midnight_of_its_last(tmp_path: Path) -> None:
+    """As Outlook writes them."""
+    body = "BEGIN:VEVENT\nSUMMARY:x\nDTSTART;VALUE=DATE:20260401\nRRULE:FREQ=DAILY;UNTIL=20260403T000000Z\nEND:VEVENT\n"
+    assert [start for _, start, _ in found(tmp_path, body)] == [date(2026, 4, day) for day in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "DTSTART;TZID=Nowhere Time:20090401T180000\nDTEND;TZID=Nowhere Time:20090401T190000\n",
+        "DTSTART;TZID=Nowhere Time:20400401T180000\n",
+        "DTSTART:20090401T100000Z\nDTEND:20090401T090000Z\n",
+    ],
+)
+def test_what_is_long_past_or_far_away_may_be_odd(tmp_path: Path, body: str) -> None:
+    assert found(tmp_path, f"BEGIN:VEVENT\n{body}END:VEVENT\n") == []
+
+
+def test_an_event_on_the_other_side_of_the_date_line_is_found(tmp_path: Path) -> None:
+    """The 30th of December there is the first of January here."""
+    body = "DTSTART;TZID=Pacific/Pago_Pago:20251230T233000\nDTEND;TZID=Pacific/Pago_Pago:20251231T003000\n"
+    path = written(tmp_path, f"BEGIN:VEVENT\nSUMMARY:x\n{body}END:VEVENT\n")
+    (event,) = event_file(path, zones.zone("Pacific/Kiritimati"), FIRST, LAST).events
+    assert event.start == utc(2025, 12, 31, 10, 30)
+
+
+def test_an_occurrence_that_is_longer_than_its_event_is_found_by_its_own_length(tmp_path: Path) -> None:
+    body = "DTSTART:20251201T100000Z\nDTEND:20251201T110000Z\nRDATE;VALUE=PERIOD:20251220T100000Z/P20D\n"
+    assert found(tmp_path, f"BEGIN:VEVENT\nSUMMARY:x\n{body}END:VEVENT\n") == [
+        ("x", utc(2025, 12, 20, 10), utc(2026, 1, 9, 10))
+    ]
+
+
+def test_neighbours_of_the_days_of_interest_are_nobodys_business(tmp_path: Path) -> None:
+    body = "BEGIN:VEVENT\nSUMMARY:{0}\nDTSTART;VALUE=DATE:{0}\n{1}END:VEVENT\n"
+    days = [
+        ("20251231", ""),
+        ("20270101", ""),
+        ("20251230", "STATUS:CANCELLED\n"),
+        ("20270102", "STATUS:CANCELLED\n"),
+    ]
+    file = read(written(tmp_path, "".join(body.format(*day) for day in days)))
+    assert (file.events, file.cancelled) == ((), ())
+
+
+def test_what_has_no_length_is_named(tmp_path: Path) -> None:
+    file = read(written(tmp_path, "BEGIN:VEVENT\nSUMMARY:ping\nDTSTART:20260401T100000Z\nEND:VEVENT\n"))
+    assert (file.events, file.moments) == ((), ("ping",))
+
+
+def test_the_order_is_that_of_time_and_name(tmp_path: Path) -> None:
+    body = (
+        "BEGIN:VEVENT\nUID:1\nSUMMARY:s\nDTSTART;VALUE=DATE:20260401\nRRULE:FREQ=DAILY;COUNT=9\nEND:VEVENT\n"
+    )
+    change = "BEGIN:VEVENT\nUID:1\nSUMMARY:{0}\nRECURRENCE-ID;VALUE=DATE:2026040{0}\nDTSTART;VALUE=DATE:20260420\nEND:VEVENT\n"
+    file = read(written(tmp_path, body + "".join(change.format(day) for day in range(9, 1, -1))))
+    assert [event.name for event in file.events] == ["s", *"23456789"]
 
 
 def test_a_file_that_names_its_zone_reads_times_without_one_by_that_clock(tmp_path: Path) -> None:

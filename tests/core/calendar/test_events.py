@@ -22,6 +22,7 @@ from fivespot.core.schedule import TIME_BASED, compile_schedule
 
 LONDON = zones.zone("Europe/London")
 FIRST, LAST = date(2026, 1, 1), date(2026, 12, 31)
+SECOND = timedelta(seconds=1)
 
 
 def at(text: str) -> datetime:
@@ -148,25 +149,92 @@ def odd(begins: str, ends: str) -> CalendarEvent:
 @pytest.mark.parametrize("active", [True, False])
 @pytest.mark.parametrize("make", [overrides_of, spec_of_events])
 @pytest.mark.parametrize(
-    ("begins", "ends"),
+    ("begins", "ends", "middle"),
     [
-        ("01T05:30", "01T06:30"),
-        ("01T05:45", "01T06:15"),
+        ("01T05:30", "01T06:30", False),
+        ("01T05:45", "01T06:15", False),
         # An hour of it comes again after the event has ended, or has come before it began.
-        ("01T05:00", "01T05:30"),
-        ("01T06:00", "01T07:00"),
-        ("01T05:30", "02T05:00"),
-        ("01T04:00", "01T05:30"),
+        ("01T05:00", "01T05:30", True),
+        ("01T06:00", "01T07:00", True),
+        ("01T05:30", "02T05:00", False),
+        ("01T04:00", "01T05:30", False),
     ],
 )
 def test_minutes_that_the_clock_reads_twice_are_refused_and_not_dropped(
-    begins: str, ends: str, make: Callable[[EventCalendar], object], *, active: bool
+    begins: str, ends: str, make: Callable[[EventCalendar], object], *, middle: bool, active: bool
 ) -> None:
     # Beside windows of others the middle of a day cannot be closed anyway.
-    with pytest.raises(InvalidSpec, match=r"reads these minutes twice|closes a day's morning") as refused:
+    words = "closes a day's morning" if middle and not active and make is overrides_of else "twice"
+    with pytest.raises(InvalidSpec, match=words) as refused:
         make(calendar(odd(begins, ends), active=active, zone=NEW_YORK))
     assert refused.value.field == "2026-11-01"
     assert "odd" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "first", "last"),
+    [
+        # The clock goes back at midnight, over midnight, by half an hour; a day is left out.
+        ("America/Havana", "2026-11-01", date(2026, 1, 1), date(2026, 12, 31)),
+        ("America/St_Johns", "2010-11-07", date(2010, 1, 1), date(2010, 12, 31)),
+        ("Australia/Lord_Howe", "2026-04-05", date(2026, 1, 1), date(2026, 12, 31)),
+        ("Pacific/Apia", "2011-12-30", date(2011, 1, 1), date(2012, 12, 31)),
+    ],
+)
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.parametrize("hours", [1, 3, 30])
+def test_around_the_oddest_days_it_is_exact_or_refused(
+    zone: str, day: str, first: date, last: date, hours: int, *, active: bool
+) -> None:
+    where, noon = zones.zone(zone), datetime.fromisoformat(f"{day}T12:00Z")
+    said, refused = 0, list[str]()
+    for quarter in range(-24 * 4 * 2, 24 * 4 * 2):
+        start = noon + timedelta(minutes=15 * quarter)
+        events = EventCalendar(
+            events=(CalendarEvent(name="x", start=start, end=start + timedelta(hours=hours)),),
+            zone=where,
+            first=first,
+            last=last,
+            active=active,
+        )
+        try:
+            spec = spec_of_events(events)
+        except InvalidSpec as error:
+            refused.append(str(error))
+            continue
+        said += 1
+        schedule = compile_schedule(TIME_BASED, spec)
+        for moment in (
+            start - SECOND,
+            start,
+            start + timedelta(hours=hours) - SECOND,
+            start + timedelta(hours=hours),
+        ):
+            during = start <= moment < start + timedelta(hours=hours)
+            assert schedule.active(moment) is (during is active)
+    assert said > 300
+    assert all("twice" in told for told in refused)
+
+
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (datetime(2026, 12, 30, 12, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)),
+        (datetime.min.replace(tzinfo=UTC), datetime(2026, 1, 2, 12, tzinfo=UTC)),
+        (date(2026, 12, 30), date.max),
+        (date.min, date(2026, 1, 2)),
+    ],
+)
+def test_what_goes_on_for_ever_is_told_as_far_as_it_concerns_us(
+    start: date, end: date, *, active: bool
+) -> None:
+    events = calendar(
+        CalendarEvent(name="x", start=start, end=end), active=active, zone=zones.zone("Pacific/Kiritimati")
+    )
+    assert events_drift(TIME_BASED, spec_of_events(events), events) == []
+    begins, ends = events.taken()[0]
+    assert ends - begins < timedelta(days=4)
 
 
 @pytest.mark.parametrize("active", [True, False])

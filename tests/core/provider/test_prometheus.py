@@ -47,6 +47,7 @@ def success(kind: str, result: object, **more: Any) -> dict[str, Any]:
         (success("scalar", [AT, "3"]), True),
         (success("vector", [sample("1")], warnings=["PromQL info: metric might not be a counter"]), True),
         (success("vector", [sample("1")], warnings=[], infos=["any"]), True),
+        ({**success("vector", [sample("1")]), "isPartial": False}, True),
     ],
 )
 def test_a_query_is_true_when_any_sample_is_not_zero(answer: object, active: bool) -> None:
