@@ -22,7 +22,9 @@ _CARRYING: Final = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96"
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 """Somewhere in it is an IPv4 address; where, whoever runs the network decides (RFC 8215, 6052 section 2.2). So all of it counts."""
 
-LOCAL: Final = "this machine, a link-local neighbour or a cloud's metadata service"
+LOCAL: Final = (
+    "this machine, a link-local neighbour or a cloud's metadata service, or may be translated to one"
+)
 """What `is_local` looks for, in words."""
 
 

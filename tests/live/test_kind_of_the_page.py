@@ -78,4 +78,8 @@ def test_the_kind_of_the_page_runs_as_the_page_says(control_plane: ControlPlane,
             )
             assert status["nextTransitionTime"] == "2026-03-03T00:00:00Z"
 
-    asyncio.run(scenario())
+    try:
+        asyncio.run(scenario())
+    finally:
+        # Others share the cluster, and would be asked about the kind.
+        control_plane.kubectl("delete", "-f", str(manifest))

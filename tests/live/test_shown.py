@@ -139,6 +139,13 @@ def test_providers_show_what_their_schedules_say_and_how_often_that_has_changed(
     kinds = {"time_based": True, "capital_markets": True, "manual": True, "composite": False}
     try:
         shown.wait_until_ready()
+        # Without an answer it is not active either.
+        wait_until(
+            lambda: ((world.get(NAMESPACE, "css", SPEAKER) or {}).get("status") or {}).get("active") is False,
+            seconds=40,
+            what="the composite has an answer",
+            every=0.2,
+        )
         for kind, answer in kinds.items():
             shown.wait(f"fivespot_{kind}_active{labels}", answer)
             assert shown.metric(f"fivespot_{kind}_transitions_total{labels}") is None, (
