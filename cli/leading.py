@@ -204,7 +204,7 @@ async def lead(
     elector = _elector(process.gateway, election, default_name, who) if election.enabled else None
     _describe(process.metrics, who, elector)
     process.reporting += controllers
-    work = asyncio.ensure_future(_run_all(controllers, elector.won if elector is not None else _at_once))
+    work = asyncio.ensure_future(_run_all(controllers, elector.won if elector is not None else at_once))
     electing = asyncio.ensure_future(elector.run() if elector is not None else asyncio.Event().wait())
     asked = asyncio.ensure_future(process.stop.wait())
     try:
@@ -263,7 +263,7 @@ async def _run_all(controllers: Sequence[Controller], won: Callable[[], Awaitabl
             group.create_task(controller.run(won))
 
 
-async def _at_once() -> None:
+async def at_once() -> None:
     """Without an election, everybody has won."""
 
 

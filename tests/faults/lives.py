@@ -17,6 +17,7 @@ from fivespot.adapters.kube.electing import Timing
 from fivespot.adapters.kube.elector import Elector
 from fivespot.adapters.kube.errors import LeadershipLost
 from fivespot.adapters.kube.resources import Object
+from fivespot.cli.leading import at_once
 from fivespot.core.names import FINALIZER, MACHINE_LABEL, SYSTEM_NAMESPACE
 from tests.fakeapi import FakeApi
 from tests.fakeapi.deleting import delete
@@ -103,7 +104,7 @@ class Lab(Site):
         if self.lives > 1:
             self.gateway = await self._stack.enter_async_context(gateway_to(self.management))
             self.controller = MachineController(self.gateway, self.clock, allow_local_child=True)
-        self._working = asyncio.ensure_future(self._lead() if self.elected else self.controller.run(_at_once))
+        self._working = asyncio.ensure_future(self._lead() if self.elected else self.controller.run(at_once))
 
     async def _lead(self) -> None:
         """As a process that is one of several does."""
@@ -517,7 +518,3 @@ def _counts(pod: Object, node: str | None) -> bool:
 
 def _finalizers(item: Object) -> list[str]:
     return list((item.get("metadata") or {}).get("finalizers") or [])
-
-
-async def _at_once() -> None:
-    return

@@ -11,6 +11,7 @@ from typing import Any
 
 from fivespot.adapters.kube.control.providers import ProviderController
 from fivespot.adapters.kube.resources import Object
+from fivespot.cli.leading import at_once
 from fivespot.core.provider.kinds import BY_KIND
 from tests import builders
 from tests.fakeapi import FakeApi, fake_api
@@ -108,7 +109,7 @@ async def publishing() -> AsyncIterator[Publishing]:
         controller = ProviderController(
             gateway, clock, BY_KIND["TimeBasedSpotSchedule"], clock_trusted_from=MORNING - timedelta(days=1)
         )
-        working = asyncio.ensure_future(controller.run(_at_once))
+        working = asyncio.ensure_future(controller.run(at_once))
         here = Publishing(server, clock)
         try:
             await here.says(answer=False)
@@ -118,7 +119,3 @@ async def publishing() -> AsyncIterator[Publishing]:
             assert not working.done()
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
-
-
-async def _at_once() -> None:
-    return

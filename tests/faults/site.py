@@ -14,6 +14,7 @@ from fivespot.adapters.kube.control.machines import MachineController
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import Object
 from fivespot.adapters.telemetry.metrics import Metrics
+from fivespot.cli.leading import at_once
 from tests import builders
 from tests.fakeapi import FakeApi, fake_api
 from tests.fakeapi.store import Change
@@ -205,7 +206,7 @@ async def site(
 @asynccontextmanager
 async def running(here: Site) -> AsyncIterator[None]:
     """The controller at work."""
-    working = asyncio.ensure_future(here.controller.run(_at_once))
+    working = asyncio.ensure_future(here.controller.run(at_once))
     try:
         yield
     finally:
@@ -213,10 +214,6 @@ async def running(here: Site) -> AsyncIterator[None]:
         working.cancel()
         results = await asyncio.gather(working, return_exceptions=True)
         assert not ended, results
-
-
-async def _at_once() -> None:
-    return
 
 
 def _named(name: str, **more: Any) -> Object:

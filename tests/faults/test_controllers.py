@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from fivespot.adapters.kube.resources import Object
+from fivespot.cli.leading import at_once
 from fivespot.core.names import RECLAIM_REQUESTED
 from tests.fakeapi import FakeApi
 from tests.fakeapi.faults import Answer, Cut, CutStream, EndStream, ErrorEvent, Hold, RequestEffect
@@ -312,7 +313,7 @@ def test_a_status_that_is_throttled_is_written_when_the_server_has_said_and_not_
 def test_a_controller_that_is_stopped_ends_what_is_in_hand_and_leaves_no_stream() -> None:
     async def scenario() -> None:
         async with site(start=False) as here:
-            working = asyncio.ensure_future(here.controller.run(_at_once))
+            working = asyncio.ensure_future(here.controller.run(at_once))
             await up(here)
             here.controller.stop()
             async with asyncio.timeout(5):
@@ -321,10 +322,6 @@ def test_a_controller_that_is_stopped_ends_what_is_in_hand_and_leaves_no_stream(
                 await asyncio.sleep(0.001)
 
     run(scenario())
-
-
-async def _at_once() -> None:
-    return
 
 
 def test_every_stream_of_the_controller_is_one_of_those_that_meet_every_fault() -> None:

@@ -17,6 +17,7 @@ from fivespot.adapters.kube.control.providers import ProviderController
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import NAMESPACES, Object, Resource
 from fivespot.adapters.kube.watching import version_of
+from fivespot.cli.leading import at_once
 from fivespot.core.instant import format_instant, parse_instant
 from fivespot.core.provider.kinds import BY_KIND
 from fivespot.core.schedule import KINDS
@@ -77,7 +78,7 @@ async def stage(plane: ControlPlane) -> AsyncIterator[Stage]:
                 asyncio.ensure_future(here.kept.reflector(admin, r, NAMESPACE).run())
                 for r in resources.values()
             ),
-            *(asyncio.ensure_future(controller.run(_at_once)) for controller in controllers),
+            *(asyncio.ensure_future(controller.run(at_once)) for controller in controllers),
         ]
         try:
             yield here
@@ -87,10 +88,6 @@ async def stage(plane: ControlPlane) -> AsyncIterator[Stage]:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             assert not ended, ended
-
-
-async def _at_once() -> None:
-    return
 
 
 @pytest.fixture(scope="module")

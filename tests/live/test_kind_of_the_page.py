@@ -13,6 +13,7 @@ from fivespot.adapters.kube.errors import ApiError
 from fivespot.adapters.kube.gateway import Gateway
 from fivespot.adapters.kube.resources import NAMESPACES, Object
 from fivespot.adapters.kube.watching import version_of
+from fivespot.cli.leading import at_once
 from fivespot.core.api.kinds import crd
 from tests.controlplane.controlplane import ControlPlane
 from tests.kind_of_the_page import kind_of_the_page
@@ -21,10 +22,6 @@ from tests.live.walking import SetClock
 
 NAMESPACE, USER = "kind-of-the-page", "test:kind-of-the-page"
 FIRST = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-async def _at_once() -> None:
-    return
 
 
 async def _answered(gateway: Gateway, made: Object) -> Object:
@@ -65,7 +62,7 @@ def test_the_kind_of_the_page_runs_as_the_page_says(control_plane: ControlPlane,
             )
             clock = SetClock(datetime(2026, 3, 2, 12, tzinfo=UTC))
             controller = ProviderController(gateway, clock, of, clock_trusted_from=FIRST)
-            working = asyncio.ensure_future(controller.run(_at_once))
+            working = asyncio.ensure_future(controller.run(at_once))
             try:
                 status = (await _answered(admin, made))["status"]
             finally:

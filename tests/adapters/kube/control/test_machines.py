@@ -11,6 +11,7 @@ import pytest
 
 from fivespot.adapters.clock import FakeClock
 from fivespot.adapters.kube.control.machines import MachineController
+from fivespot.cli.leading import at_once
 from fivespot.core.api.allowed import DEFAULT_GROUPS, AllowedGroups
 from fivespot.core.names import FINALIZER
 from tests import builders
@@ -102,7 +103,7 @@ class Server:
 async def controlling(serving: Server, **options: Any) -> AsyncIterator[None]:
     async with scripted(serving) as server, connected(server) as gateway:
         tasks = [
-            asyncio.ensure_future(MachineController(gateway, serving.clock, **options).run(_at_once)),
+            asyncio.ensure_future(MachineController(gateway, serving.clock, **options).run(at_once)),
             asyncio.ensure_future(_let_time_pass(serving.clock)),
         ]
         try:
@@ -111,10 +112,6 @@ async def controlling(serving: Server, **options: Any) -> AsyncIterator[None]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _at_once() -> None:
-    return
 
 
 async def _let_time_pass(clock: FakeClock) -> None:
