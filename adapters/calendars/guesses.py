@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
+from fivespot.core import zones
 from fivespot.core.text import one_line
 
 _WITH_ZONES: Final = ("DTSTART", "DTEND", "RECURRENCE-ID", "EXDATE", "RDATE")
-_MEANING: Final = ("DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "STATUS", "SUMMARY")
+_ONCE: Final = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")
+_TIMES: Final = (*_WITH_ZONES, "DURATION", "RRULE")
+_MEANING: Final = (*_TIMES, "STATUS", "SUMMARY")
 """What makes two events different; not when they were exported, or when somebody wants to be reminded."""
-
 _EARLIEST: Final = 1000
 _LONGEST: Final = timedelta(days=365_000)
 
@@ -30,6 +32,9 @@ def refuse_guesses(calendars: Sequence[Any], begin: date, end: date) -> None:
     """
     _refuse_two_zones(calendars)
     for calendar in calendars:
+        if (home := calendar.get("X-WR-TIMEZONE")) is not None and str(home) not in zones.names():
+            message = f"X-WR-TIMEZONE is {str(home)!r}, which is no IANA name; correct it, or take the line out and say --timezone"
+            raise ValueError(message)
         seen: dict[tuple[str, str, int], Any] = {}
         for event in calendar.walk("VEVENT"):
             shown = one_line(str(event.get("SUMMARY") or event.get("UID") or "an event without a name"))
@@ -63,10 +68,11 @@ def _problems(event: Any, seen: dict[tuple[str, str, int], Any], begin: date, en
     if "DTSTART" not in event:
         yield "it has no DTSTART"
         return
-    for name in ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID"):
-        if isinstance(event.get(name), list):
-            yield f"it has more than one {name}"
-            return
+    broken = [f"{name} cannot be read: {why}" for name, why in event.errors if name in _TIMES]
+    several = [f"it has more than one {name}" for name in _ONCE if isinstance(event.get(name), list)]
+    if broken or several:
+        yield from (*broken, *several)
+        return
     if not _matters(event, begin, end):
         return
     if "EXRULE" in event:
@@ -89,8 +95,8 @@ def _matters(event: Any, begin: date, end: date) -> bool:
     """Whether it may touch the days of interest; a series may, wherever it begins, and so may the change of one."""
     if any(name in event for name in ("RRULE", "RDATE", "RECURRENCE-ID", "DURATION")):
         return True
-    start = _day(event["DTSTART"].dt)
-    return start < end and (_day(event["DTEND"].dt) if "DTEND" in event else start) >= begin
+    days = [_day(event[name].dt) for name in ("DTSTART", "DTEND") if name in event]
+    return min(days) < end and max(days) >= begin
 
 
 def _rules(event: Any) -> Iterator[str]:

@@ -345,6 +345,18 @@ GUESSES = {
         "DTSTART:20260401T100000Z\nDTEND:20260401T090000Z\n",
         "is before DTSTART",
     ),
+    "an end long before the start": (
+        "DTSTART:20260401T100000Z\nDTEND:20090401T090000Z\n",
+        "is before DTSTART",
+    ),
+    "what is left out, unreadable": (
+        "DTSTART:20260401T100000Z\nRRULE:FREQ=DAILY;COUNT=3\nEXDATE:never\n",
+        "EXDATE cannot be read: .* 'never'",
+    ),
+    "an end, unreadable": (
+        "DTSTART:20260401T100000Z\nDTEND:never\n",
+        "DTEND cannot be read: .* 'never'",
+    ),
     "a day with a time for its end": (
         "DTSTART;VALUE=DATE:20260401\nDTEND:20260402T090000Z\n",
         "both dates, or both times",
@@ -531,6 +543,12 @@ def test_a_name_is_one_line_whatever_stands_in_it(tmp_path: Path) -> None:
     """It goes into comments and messages."""
     body = "BEGIN:VEVENT\nSUMMARY:first\\nspec: {}\nDTSTART;VALUE=DATE:20260401\nEND:VEVENT\n"
     assert found(tmp_path, body) == [("first spec: {}", date(2026, 4, 1), date(2026, 4, 2))]
+
+
+@pytest.mark.parametrize("name", ["Eastern Standard Time", "", "Nowhere"])
+def test_a_zone_of_the_file_that_nobody_knows_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidSpec, match=f"X-WR-TIMEZONE is '{name}', which is no IANA name"):
+        found(tmp_path, f"X-WR-TIMEZONE:{name}\n{OURS}")
 
 
 def test_what_is_cancelled_is_named_and_the_source_is_told_by_its_bytes(tmp_path: Path) -> None:
