@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fivespot.cli.output import counted
 from fivespot.core.names import CALENDAR, CALENDAR_DAYS, CALENDAR_DURING, CALENDAR_SOURCE
-from fivespot.core.text import one_line
+from fivespot.core.text import counted, one_line
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from fivespot.adapters.calendars.exchanges import ExchangeCalendar
     from fivespot.adapters.calendars.ics import EventFile
     from fivespot.core.api.kinds import Kind
+    from fivespot.core.calendar.derive import Calendar
     from fivespot.core.calendar.events import EventCalendar
 
 DURING: Final = ("closed", "open")
@@ -43,11 +43,7 @@ def manifest_of_exchange(found: "ExchangeCalendar", name: str | None, namespace:
         CAPITAL_MARKETS,
         name or re.sub("[^a-z0-9]+", "-", found.name.lower()).strip("-"),
         namespace,
-        {
-            CALENDAR: found.name,
-            CALENDAR_SOURCE: found.source,
-            CALENDAR_DAYS: f"{calendar.first}/{calendar.last}",
-        },
+        _made_from(found, calendar),
         spec_of(calendar),
     )
     sessions = sum(calendar.first <= day <= calendar.last for day in calendar.sessions)
@@ -95,12 +91,7 @@ def manifest_of_events(
         TIME_BASED,
         name,
         namespace,
-        {
-            CALENDAR: found.name,
-            CALENDAR_SOURCE: found.source,
-            CALENDAR_DAYS: f"{calendar.first}/{calendar.last}",
-            CALENDAR_DURING: during,
-        },
+        {**_made_from(found, calendar), CALENDAR_DURING: during},
         spec_of_events(calendar),
     )
     return head + _yaml(document)
@@ -118,6 +109,15 @@ def events_of(
         events=found.events, zone=zone, first=first, last=last, active=during == DURING[1]
     )
     return found, calendar
+
+
+def _made_from(found: "ExchangeCalendar | EventFile", calendar: "Calendar | EventCalendar") -> dict[str, str]:
+    """The annotations by which it is compared later."""
+    return {
+        CALENDAR: found.name,
+        CALENDAR_SOURCE: found.source,
+        CALENDAR_DAYS: f"{calendar.first}/{calendar.last}",
+    }
 
 
 def _document(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from fivespot.cli.calendars import DURING, FIRST_YEAR, LAST_YEAR, events_of, exchange_of
-from fivespot.cli.output import counted
 from fivespot.core.names import CALENDAR, CALENDAR_DAYS, CALENDAR_DURING
+from fivespot.core.text import counted
 
 if TYPE_CHECKING:
     from fivespot.core.calendar.derive import Difference
@@ -42,10 +42,10 @@ def compare_manifest(path: str, ics: Path | None) -> None:
     others = sorted(
         {_file(provider) or _annotations(provider)[CALENDAR] for provider in made if provider not in chosen}
     )
-    if not chosen and ics is None:
-        message = f"made from {', '.join(others)}: say with --ics where such a file is now"
-        raise click.UsageError(message)
-    if not chosen and ics is not None:
+    if not chosen:
+        if ics is None:
+            message = f"made from {', '.join(others)}: say with --ics where such a file is now"
+            raise click.UsageError(message)
         message = f"no schedule in {path} was made from a file {ics.name}, but from {', '.join(others)}"
         raise click.ClickException(message)
     if others:
@@ -68,7 +68,7 @@ def _file(provider: "Provider") -> str | None:
 
 
 def _field(provider: "Provider", annotation: str) -> str:
-    return f"{provider.kind} {provider.namespace}/{provider.name}: metadata.annotations[{annotation}]"
+    return f"{provider.label}: metadata.annotations[{annotation}]"
 
 
 def _days(provider: "Provider") -> tuple[date, date]:
@@ -89,16 +89,15 @@ def _days(provider: "Provider") -> tuple[date, date]:
 
 def _compare(provider: "Provider", ics: Path | None) -> bool:
     """Print how a schedule and its source differ; returns whether they do."""
-    shown = f"{provider.kind} {provider.namespace}/{provider.name}"
     first, last = _days(provider)
     if ics is None:
         source, differences = _drift_of_exchange(provider, first, last)
     else:
         source, differences = _drift_of_events(provider, ics, first, last)
     if not differences:
-        click.echo(f"{shown}: as {source}, {first} to {last}")
+        click.echo(f"{provider.label}: as {source}, {first} to {last}")
         return False
-    click.echo(f"{shown}: {counted(len(differences), 'difference')} to {source}:")
+    click.echo(f"{provider.label}: {counted(len(differences), 'difference')} to {source}:")
     for difference in differences[:_SHOWN]:
         click.echo(f"  {difference}, and should not be")
     if len(differences) > _SHOWN:

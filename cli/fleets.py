@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fivespot.cli.output import counted
+from fivespot.core.text import counted
 
 if TYPE_CHECKING:
     from fivespot.core.api.allowed import AllowedGroups

@@ -85,8 +85,3 @@ def span(length: timedelta) -> str:
 def hours(value: float) -> str:
     """Hours with one decimal: `64.9 h`."""
     return f"{value:.1f} h"
-
-
-def counted(count: int, word: str) -> str:
-    """`1 machine`, `2 machines`."""
-    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -97,6 +97,11 @@ class Provider:
     origin: Origin = Origin()
 
     @property
+    def label(self) -> str:
+        """As people say it: `TimeBasedSpotSchedule floor-2/nights`."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    @property
     def key(self) -> tuple[str, str, str]:
         """Kind, namespace, name."""
         return self.kind, self.namespace, self.name

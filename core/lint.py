@@ -110,7 +110,7 @@ def _schedules(fleet: Fleet, at: datetime | None) -> Iterator[Finding]:
             for advice in lint_schedule(provider.kind, provider.body["spec"], at=at):
                 field = f"spec.{advice.field}" if advice.field else "spec"
                 level = Level.NOTE if advice.usual else Level.WARNING
-                yield _advice(provider.origin, _label(provider), field, advice.value, advice.text, level)
+                yield _advice(provider.origin, provider.label, field, advice.value, advice.text, level)
 
 
 def _queries(fleet: Fleet) -> Iterator[Finding]:
@@ -119,7 +119,7 @@ def _queries(fleet: Fleet) -> Iterator[Finding]:
             query = provider.body["spec"]["query"]
             if found := filtered_to_zero(query):
                 text = f"where `{found}` lets a 0 through, the answer is 0, which is false; `{found} bool` gives 1"
-                yield _advice(provider.origin, _label(provider), "spec.query", query, text)
+                yield _advice(provider.origin, provider.label, "spec.query", query, text)
 
 
 def _references(fleet: Fleet) -> Iterator[Finding]:
@@ -164,7 +164,7 @@ def _providers(fleet: Fleet) -> Iterator[Finding]:
     for provider in fleet.providers:
         if provider.key not in used:
             text = "no machine refers to it"
-            yield _advice(provider.origin, _label(provider), "metadata.name", provider.name, text)
+            yield _advice(provider.origin, provider.label, "metadata.name", provider.name, text)
         elif provider.kind not in BY_KIND:
             status = provider.body.get("status")
             active = status.get("active") if isinstance(status, Mapping) else None
@@ -174,7 +174,7 @@ def _providers(fleet: Fleet) -> Iterator[Finding]:
                 else "no status.active, so its machines hold"
             )
             text = f"simulations take its status as it stands here: {what}"
-            yield _advice(provider.origin, _label(provider), "kind", provider.kind, text, Level.NOTE)
+            yield _advice(provider.origin, provider.label, "kind", provider.kind, text, Level.NOTE)
 
 
 def _members(fleet: Fleet) -> Iterator[tuple[str, str, str]]:
@@ -184,7 +184,3 @@ def _members(fleet: Fleet) -> Iterator[tuple[str, str, str]]:
         for name in ("allOf", "anyOf", "not", "firstOf"):
             for member in spec.get(name) or ():
                 yield member["kind"], provider.namespace, member["name"]
-
-
-def _label(provider: Provider) -> str:
-    return f"{provider.kind} {provider.namespace}/{provider.name}"

@@ -9,9 +9,10 @@ import click
 from fivespot.cli.groups import group_options
 from fivespot.cli.kubeconfigs import acting_as_option, check_kubeconfig, cluster_options, local_child_option
 from fivespot.cli.leading import lease_options
-from fivespot.cli.output import counted, echo_json
+from fivespot.cli.output import echo_json
 from fivespot.core.doctor.finding import Finding, Level, worst
 from fivespot.core.names import LEADER_LEASE
+from fivespot.core.text import counted
 
 if TYPE_CHECKING:
     from fivespot.adapters.kube.doctor.examination import Section

@@ -11,7 +11,7 @@ from fivespot.cli.fleets import load_fleet, require_sound
 from fivespot.cli.groups import group_options
 from fivespot.cli.instants import INSTANT, ZONE
 from fivespot.cli.objects import is_machine_kind
-from fivespot.cli.output import clock, columns, counted, echo_json, span
+from fivespot.cli.output import clock, columns, echo_json, span
 from fivespot.core.api.codec import encode
 from fivespot.core.api.scheduled_machine import Reclaim, ReclaimState, Shutdown
 from fivespot.core.decision.target import Decider
@@ -19,6 +19,7 @@ from fivespot.core.errors import InvalidSpec
 from fivespot.core.explain import Explanation, explain
 from fivespot.core.fleet import Fleet
 from fivespot.core.instant import format_instant
+from fivespot.core.text import counted
 from fivespot.core.zones import zone
 
 if TYPE_CHECKING:

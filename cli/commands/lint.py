@@ -8,9 +8,10 @@ import click
 
 from fivespot.cli.fleets import load_fleet, paths_argument, require_something
 from fivespot.cli.groups import group_options
-from fivespot.cli.output import counted, echo_json
+from fivespot.cli.output import echo_json
 from fivespot.core.errors import plain
 from fivespot.core.lint import Finding, Level, lint
+from fivespot.core.text import counted
 
 if TYPE_CHECKING:
     from fivespot.core.api.allowed import AllowedGroups

@@ -9,13 +9,14 @@ from click.core import ParameterSource
 from fivespot.cli.fleets import load_fleet, paths_argument, require_sound
 from fivespot.cli.groups import group_options
 from fivespot.cli.instants import INSTANT, INSTANT_OR_SPAN, SPAN, ZONE
-from fivespot.cli.output import clock, columns, counted, echo_json, echo_yaml, hours, span
+from fivespot.cli.output import clock, columns, echo_json, echo_yaml, hours, span
 from fivespot.core.decision.phase import Phase
 from fivespot.core.errors import InvalidSpec
 from fivespot.core.explain import STORED, Answer, Explanation, answers, verdicts
 from fivespot.core.instant import format_instant
 from fivespot.core.simulate.pace import Pace
 from fivespot.core.simulate.run import MachineStory, ProviderStory, Run, as_json, simulate
+from fivespot.core.text import counted
 from fivespot.core.zones import zone
 
 if TYPE_CHECKING:

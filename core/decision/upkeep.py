@@ -31,6 +31,7 @@ from fivespot.core.names import (
     SKIP_REMEDIATION,
     UNPAUSED,
 )
+from fivespot.core.text import counted
 
 _OF_A_REMOVAL = (SKIP_REMEDIATION, EXCLUDE_NODE_DRAINING, EXCLUDE_VOLUME_DETACH)
 
@@ -158,11 +159,7 @@ def _condition(scene: Scene, node: NodeView, plan: TaintPlan) -> Fact:
         names = listed([f"{taint.key}:{taint.effect}" for taint in plan.conflicts])
         return ("False", reasons.TAINT_OWNERSHIP_CONFLICT, f"somebody else owns {names}")
     if not plan.changed:
-        return (
-            "True",
-            reasons.APPLIED,
-            "1 taint" if len(plan.applied) == 1 else f"{len(plan.applied)} taints",
-        )
+        return ("True", reasons.APPLIED, counted(len(plan.applied), "taint"))
     if scene.paused_by is not None:
         return ("False", reasons.PAUSED, "taints are applied after the pause")
     if not node.ready:

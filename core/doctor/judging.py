@@ -13,6 +13,7 @@ from fivespot.core.decision.observation import CapiMachineView, ClusterView, Mac
 from fivespot.core.decision.verdict import overdue_at, verdict_of
 from fivespot.core.doctor.finding import Finding, failed, ok, warning
 from fivespot.core.names import CAPI_GROUP
+from fivespot.core.text import counted
 
 _INSTALL_CRDS: Final = "5spot crds | kubectl apply --server-side -f -"
 _MANY: Final = 10
@@ -254,11 +255,6 @@ def _remedy(provider: Known[ProviderView]) -> str:
     if isinstance(provider, Unknown):
         return "let the controller read it"
     return "see its conditions, and whether its controller is running"
-
-
-def counted(count: int, one: str, many: str) -> str:
-    """`1 machine needs`, `2 machines need`."""
-    return f"{count} {one if count == 1 else many}"
 
 
 def _named(machine: MachineView) -> str:

@@ -45,6 +45,7 @@ from fivespot.core.doctor.finding import Finding, Level, failed, ok, warning
 from fivespot.core.errors import FivespotError
 from fivespot.core.names import PROVIDER_GROUP
 from fivespot.core.ports import Clock
+from fivespot.core.text import counted
 
 T = TypeVar("T")
 _AT_ONCE: Final = 8
@@ -175,7 +176,7 @@ class Examination:
         except KindNotServed as error:
             return failed(
                 subject,
-                f"{judging.counted(count, 'machine needs', 'machines need')} it: {error}",
+                f"{counted(count, 'machine needs', 'machines need')} it: {error}",
                 "install the provider: clusterctl init",
             )
         except ApiError as error:
@@ -183,7 +184,7 @@ class Examination:
         lacking = judging.contract(definition) if definition is not None else None
         return lacking or ok(
             subject,
-            f"{resource.api_version} is served, and {judging.counted(count, 'machine uses', 'machines use')} it",
+            f"{resource.api_version} is served, and {counted(count, 'machine uses', 'machines use')} it",
         )
 
     async def _rights(self, machines: list[MachineView], in_use: Iterable[Resource]) -> list[Finding]:
@@ -256,7 +257,7 @@ class Examination:
             return [
                 failed(
                     subject,
-                    f"{why.reason}: {why.why}; {judging.counted(count, 'machine needs', 'machines need')} it",
+                    f"{why.reason}: {why.why}; {counted(count, 'machine needs', 'machines need')} it",
                     fix,
                 )
             ]
