@@ -15,6 +15,7 @@ _ONCE: Final = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")
 _TIMES: Final = (*_WITH_ZONES, "DURATION", "RRULE")
 _MEANING: Final = (*_TIMES, "STATUS", "SUMMARY")
 """What makes two events different; not when they were exported, or when somebody wants to be reminded."""
+_DATE: Final = "a date"
 _EARLIEST: Final = 1000
 _LONGEST: Final = timedelta(days=365_000)
 
@@ -38,7 +39,8 @@ def refuse_guesses(calendars: Sequence[Any], begin: date, end: date) -> None:
         seen: dict[tuple[str, str, int], Any] = {}
         for event in calendar.walk("VEVENT"):
             shown = one_line(str(event.get("SUMMARY") or event.get("UID") or "an event without a name"))
-            for problem in _problems(event, seen, begin, end):
+            problem = next(_problems(event, seen, begin, end), None)
+            if problem is not None:
                 message = f"{shown}: {problem}"
                 raise ValueError(message)
 
@@ -100,21 +102,22 @@ def _matters(event: Any, begin: date, end: date) -> bool:
 
 
 def _rules(event: Any) -> Iterator[str]:
-    start, found = event["DTSTART"].dt, event.get("RRULE", [])
-    for rule in found if isinstance(found, list) else [found]:
+    # RFC 5545, section 3.3.10: of the same kind as the start, and in UTC where that has a zone.
+    wanted = _kind(event["DTSTART"].dt)
+    for rule in _lines(event, "RRULE"):
         if "FREQ" not in rule:
             yield "its RRULE cannot be read: it has no FREQ"
         for until in rule.get("UNTIL", []):
-            # RFC 5545, section 3.3.10: of the same kind as the start, and in UTC where that has a zone.
-            timed, aware = isinstance(start, datetime), getattr(start, "tzinfo", None) is not None
-            if not timed and isinstance(until, datetime) and until.time() == time():
+            if wanted == _DATE and isinstance(until, datetime) and until.time() == time():
                 continue  # some programs have no other way to write a date
-            if (
-                isinstance(until, datetime) is not timed
-                or (getattr(until, "tzinfo", None) is not None) is not aware
-            ):
-                wanted = "a time in UTC" if aware else "a time without a zone" if timed else "a date"
+            if _kind(until) != wanted:
                 yield f"its series ends with UNTIL {until}; as its DTSTART is, that has to be {wanted}"
+
+
+def _kind(at: date) -> str:
+    if not isinstance(at, datetime):
+        return _DATE
+    return "a time without a zone" if at.tzinfo is None else "a time in UTC"
 
 
 def _length(event: Any) -> Iterator[str]:
@@ -147,11 +150,16 @@ def _length(event: Any) -> Iterator[str]:
 
 def _times(event: Any, name: str) -> Iterator[tuple[str | None, date, date | timedelta | None]]:
     """The dates and times of a property: the zone that its line names, the start, and the end or length of a period."""
-    found = event.get(name, [])
-    for line in found if isinstance(found, list) else [found]:
+    for line in _lines(event, name):
         for each in getattr(line, "dts", [line]):
             start, end = each.dt if isinstance(each.dt, tuple) else (each.dt, None)
             yield line.params.get("TZID"), start, end
+
+
+def _lines(event: Any, name: str) -> list[Any]:
+    """The values of a property, which may be there more than once."""
+    found = event.get(name, [])
+    return found if isinstance(found, list) else [found]
 
 
 def _instant(found: Any) -> str:

@@ -5,7 +5,7 @@ Nothing is dropped in silence: the spec is read again by the schedule engine, an
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
@@ -112,14 +112,27 @@ def _ranges(weekdays: list[int]) -> list[str]:
 
 
 def _overrides(odd: Mapping[date, Shape], week: list[Shape]) -> list[dict[str, Any]]:
-    """Days that are open otherwise, those alike together, in as many entries as an entry's limit asks for."""
-    alike: dict[str, tuple[dict[str, Any], list[str]]] = {}
-    for day, shape in odd.items():
-        change = _change(shape, week[day.weekday()])
-        alike.setdefault(str(change), (change, []))[1].append(day.isoformat())
+    """The days that are open otherwise."""
+    changes = ((day, _change(shape, week[day.weekday()])) for day, shape in odd.items())
+    return entries_of(changes, lambda alike: [day.isoformat() for day in alike])
+
+
+def entries_of(
+    changes: Iterable[tuple[date, dict[str, Any]]], written: Callable[[list[date]], list[str]]
+) -> list[dict[str, Any]]:
+    """The entries of `overrides`: days that are alike together, in as many entries as an entry's limit asks for.
+
+    Args:
+        changes: days in order, and what an entry says of each beside its dates.
+        written: how an entry writes days that are alike.
+    """
+    entries: dict[str, tuple[dict[str, Any], list[date]]] = {}
+    for day, change in changes:
+        entries.setdefault(str(change), (change, []))[1].append(day)
     return [
         {"dates": dates[start : start + MAX_DATES], **change}
-        for change, dates in alike.values()
+        for change, alike in entries.values()
+        for dates in [written(alike)]
         for start in range(0, len(dates), MAX_DATES)
     ]
 

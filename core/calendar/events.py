@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from fivespot.core.calendar.derive import Difference, differences
-from fivespot.core.calendar.sessions import DAY_MINUTES, Hours, Interval, clipped, days, merged, span
+from fivespot.core.calendar.derive import Difference, differences, entries_of
+from fivespot.core.calendar.sessions import DAY_MINUTES, Hours, Interval, clipped, days, gaps, merged, span
 from fivespot.core.errors import InvalidSpec
 from fivespot.core.schedule import TIME_BASED
-from fivespot.core.schedule.bounds import MAX_DATES, MAX_NAME_LENGTH
+from fivespot.core.schedule.bounds import MAX_NAME_LENGTH
 from fivespot.core.text import one_line
 
 Segment = tuple[int, int]
@@ -91,7 +91,7 @@ class EventCalendar:
 
     def open(self) -> list[Interval]:
         """When a schedule is open that knows nothing but the events."""
-        return self.taken() if self.active else _between(self.taken(), *self.known())
+        return self.taken() if self.active else gaps(self.taken(), *self.known())
 
     def _stretch(self, event: CalendarEvent) -> Interval:
         if isinstance(event.start, datetime) and isinstance(event.end, datetime):
@@ -113,12 +113,12 @@ def overrides_of(calendar: EventCalendar) -> list[dict[str, Any]]:
         InvalidSpec: naming the day that cannot be said, and the events on it.
     """
     by_day = _by_day(calendar)
-    made = _overrides(by_day, calendar, usual=None)
-    # Beside windows that are always open, which show whatever an override says.
-    others = [
-        span(day, day, calendar.zone) for day in days(calendar.first, calendar.last) if day not in by_day
-    ]
-    wanted = merged([*calendar.taken(), *others]) if calendar.active else calendar.open()
+    made = _overrides(by_day, calendar, alone=False)
+    wanted = calendar.open()
+    # It is read beside windows that are always open, which show whatever an override says.
+    if calendar.active:
+        others = (day for day in days(calendar.first, calendar.last) if day not in by_day)
+        wanted = merged([*wanted, *(span(day, day, calendar.zone) for day in others)])
     _prove(_spec(calendar, _ALWAYS, made), wanted, by_day, calendar)
     return made
 
@@ -130,7 +130,7 @@ def spec_of_events(calendar: EventCalendar) -> dict[str, Any]:
         InvalidSpec: naming the day that cannot be said, and the events on it.
     """
     by_day = _by_day(calendar)
-    spec = _spec(calendar, () if calendar.active else _ALWAYS, _overrides(by_day, calendar, usual=_WHOLE_DAY))
+    spec = _spec(calendar, () if calendar.active else _ALWAYS, _overrides(by_day, calendar, alone=True))
     _prove(spec, calendar.open(), by_day, calendar)
     return spec
 
@@ -150,23 +150,16 @@ def _spec(
     return {"timezone": str(calendar.zone), "windows": list(windows), "overrides": overrides}
 
 
-def _overrides(
-    by_day: Mapping[date, _Day], calendar: EventCalendar, *, usual: Segment | None
-) -> list[dict[str, Any]]:
-    """The entries, in order of their first day; `usual` is the window of every day, where it is known."""
-    entries: dict[str, tuple[dict[str, Any], list[date]]] = {}
-    for day, found in sorted(by_day.items()):
-        union = _union(found.segments)
-        change = _open(union) if calendar.active else _closed(day, union, found, usual)
+def _overrides(by_day: Mapping[date, _Day], calendar: EventCalendar, *, alone: bool) -> list[dict[str, Any]]:
+    """The entries, in order of their first day; `alone` where the schedule's windows are known, since it is always open."""
+
+    def change(day: date, found: _Day) -> dict[str, Any]:
+        taken = merged(found.segments)
         name = one_line("; ".join(found.names), MAX_NAME_LENGTH)
-        entry = {**({"name": name} if name else {}), **change}
-        entries.setdefault(str(entry), (entry, []))[1].append(day)
-    return [
-        {"dates": dates[start : start + MAX_DATES], **entry}
-        for entry, alike in entries.values()
-        for dates in [_ranges(alike)]
-        for start in range(0, len(dates), MAX_DATES)
-    ]
+        said = _open(taken) if calendar.active else _closed(day, taken, found, alone=alone)
+        return {**({"name": name} if name else {}), **said}
+
+    return entries_of(((day, change(day, found)) for day, found in sorted(by_day.items())), _ranges)
 
 
 def _prove(
@@ -177,11 +170,12 @@ def _prove(
     Raises:
         InvalidSpec: it is refused, or opens or closes at another instant than the events.
     """
-    for found in differences(TIME_BASED, spec, wanted, *calendar.known()):
-        day = found.start.astimezone(calendar.zone).date()
+    found = differences(TIME_BASED, spec, wanted, *calendar.known())
+    if found:
+        day = found[0].start.astimezone(calendar.zone).date()
         names = ", ".join(by_day[day].names if day in by_day else ()) or "an event"
         remedy = "the clock reads these minutes twice, so no window can say which; move the event by an hour"
-        raise InvalidSpec(day.isoformat(), f"{names}: {found}, and should not be", remedy)
+        raise InvalidSpec(day.isoformat(), f"{names}: {found[0]}, and should not be", remedy)
 
 
 def _by_day(calendar: EventCalendar) -> dict[date, _Day]:
@@ -233,27 +227,11 @@ def _whole_minutes(day: date, event: CalendarEvent, segment: tuple[float, float]
     return begins, ends
 
 
-def _union(segments: list[Segment]) -> list[Segment]:
-    found: list[Segment] = []
-    for begins, ends in sorted(segments):
-        if found and begins <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], ends))
-        elif begins < ends:
-            found.append((begins, ends))
-    return found
-
-
-def _between(intervals: list[Interval], start: datetime, end: datetime) -> list[Interval]:
-    """What they leave of a stretch that they lie in."""
-    edges = [start, *(edge for interval in intervals for edge in interval), end]
-    return [(begins, ends) for begins, ends in zip(edges[::2], edges[1::2], strict=True) if begins < ends]
-
-
 def _open(segments: list[Segment]) -> dict[str, Any]:
     return {"windows": [Hours(*segment).window() for segment in segments]}
 
 
-def _closed(day: date, segments: list[Segment], of: _Day, usual: Segment | None) -> dict[str, Any]:
+def _closed(day: date, segments: list[Segment], of: _Day, *, alone: bool) -> dict[str, Any]:
     if segments == [_WHOLE_DAY]:
         return {"windows": []}
     change: dict[str, Any] = {}
@@ -265,17 +243,16 @@ def _closed(day: date, segments: list[Segment], of: _Day, usual: Segment | None)
             change["close"] = Hours(0, begins).window()["end"]
         else:
             middle.append((begins, ends))
-    if middle and usual is None:
-        shown = ", ".join(f"{Hours(*segment).window()}" for segment in middle)
-        remedy = (
-            "an override closes a day's morning, its evening or all of it; make it one of these, write the day's windows by hand, "
-            "or take a schedule of the events alone (--name)"
-        )
-        raise InvalidSpec(day.isoformat(), f"{', '.join(of.names)}: {shown}", remedy)
-    if middle and usual is not None:
-        edges = [usual[0], *(edge for segment in segments for edge in segment), usual[1]]
-        return _open([left for left in zip(edges[::2], edges[1::2], strict=True) if left[0] < left[1]])
-    return change
+    if not middle:
+        return change
+    if alone:
+        return _open(gaps(segments, *_WHOLE_DAY))
+    shown = ", ".join(f"{Hours(*segment).window()}" for segment in middle)
+    remedy = (
+        "an override closes a day's morning, its evening or all of it; make it one of these, write the day's windows by hand, "
+        "or take a schedule of the events alone (--name)"
+    )
+    raise InvalidSpec(day.isoformat(), f"{', '.join(of.names)}: {shown}", remedy)
 
 
 def _ranges(alike: list[date]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -12,6 +13,8 @@ DAY_MINUTES = 24 * 60
 """As the clock of a day reads that has no gap and no fold."""
 Interval = tuple[datetime, datetime]
 """Half-open, UTC."""
+E = TypeVar("E", datetime, int)
+"""An edge: an instant, or a minute of a day."""
 
 
 @attrs.frozen(order=True)
@@ -72,14 +75,26 @@ def _reading(day: date, edge: datetime, zone: ZoneInfo) -> int:
     return (local.date() - day).days * DAY_MINUTES + local.hour * 60 + local.minute
 
 
-def merged(intervals: Iterable[Interval]) -> list[Interval]:
+def merged(intervals: Iterable[tuple[E, E]]) -> list[tuple[E, E]]:
     """The union, in order; what touches is one."""
-    found: list[Interval] = []
+    found: list[tuple[E, E]] = []
     for start, end in sorted(intervals):
         if found and start <= found[-1][1]:
             found[-1] = (found[-1][0], max(found[-1][1], end))
         elif start < end:
             found.append((start, end))
+    return found
+
+
+def gaps(intervals: Iterable[tuple[E, E]], start: E, end: E) -> list[tuple[E, E]]:
+    """What a union leaves of a stretch that it lies in."""
+    found: list[tuple[E, E]] = []
+    for begins, ends in intervals:
+        if start < begins:
+            found.append((start, begins))
+        start = ends
+    if start < end:
+        found.append((start, end))
     return found
 
 
